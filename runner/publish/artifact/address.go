@@ -20,8 +20,7 @@ type artifactRef struct {
 // runPath matches the path of a workflow run's page and of pages below it.
 var runPath = lazyregexp.New(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
 
-// parseRef parses OWNER/REPO and a run, or only the run's address. A run is a number, or an address on the
-// server as a browser shows it.
+// parseRef parses OWNER/REPO and a run (number or address on the server), or the run's address alone.
 func parseRef(server string, words ...string) (artifactRef, error) {
 	if len(words) == 1 {
 		if !strings.Contains(words[0], "/actions/runs/") {

@@ -71,8 +71,7 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	return a, a.findRoot()
 }
 
-// limitedListing limits how many bytes can be read before the list of entries is complete, because that list is
-// held in memory.
+// limitedListing limits the bytes read before the list of entries is complete, because memory holds the list.
 type limitedListing struct {
 	io.ReaderAt
 	remaining int

@@ -107,8 +107,7 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	return fetched, fetched.moveTo(finalFolder)
 }
 
-// removeExtracted removes the extracted files, and the directory itself if removeFolder is true. It ignores
-// errors.
+// removeExtracted removes the extracted files, and with removeFolder the directory. It ignores errors.
 func removeExtracted(dir *record.Directory, removeFolder bool) {
 	entries, _ := os.ReadDir(dir.Path())
 	for _, e := range entries {
@@ -170,8 +169,7 @@ func chooseArtifact(all []github.Artifact, wanted artifactRef) (github.Artifact,
 	return requireUnexpired(likely[0])
 }
 
-// likelyArtifacts returns the artifacts named after a run's id. Without any, it returns those of the action,
-// or else all.
+// likelyArtifacts returns the artifacts named after a run's id, or else those of the action, or else all.
 func likelyArtifacts(all []github.Artifact) []github.Artifact {
 	for _, isLikely := range []func(name string) bool{
 		func(name string) bool { return record.IsID(strings.TrimPrefix(name, artifactPrefix+"-")) },
@@ -258,8 +256,8 @@ func fetchInto(ctx context.Context, from artifactServer, wanted artifactRef, a g
 	return fetched, nil
 }
 
-// extractRun extracts and verifies transcript and result. Then it extracts the files whose digests are in the
-// transcript.
+// extractRun extracts and verifies transcript and result, then extracts the files that the transcript has digests
+// of.
 func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetched, error) {
 	main := []string{record.TranscriptFile}
 	if a.entry(record.ResultFile) != nil { // a killed run has none
@@ -304,8 +302,7 @@ func (a *archive) extractWithDigest(ctx context.Context, recorded transcript.Fil
 	return nil
 }
 
-// hasRecordedDigest reports whether name is a file for which runs record a digest. Other names in a
-// transcript are ignored.
+// hasRecordedDigest reports whether name is a file for which runs record a digest.
 func hasRecordedDigest(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {

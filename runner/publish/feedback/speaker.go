@@ -122,8 +122,7 @@ func (s Poster) existingPosts(ctx context.Context) ([]forge.Comment, error) {
 	return all, intake.ForgeFailure(fmt.Sprintf(failure, s.Subject.Number), err)
 }
 
-// postLabels adds the chosen labels that the issue lacks and the job allows. Labels that this run added before
-// it was killed count as its own.
+// postLabels adds the chosen labels that the job allows. It counts those that this run added before it was killed.
 func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	chosen, err := decodeObject[labelsObject](raw)
 	if err != nil {
@@ -165,8 +164,7 @@ func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step trans
 	return step, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.Subject.Number), s.repository().AddLabels(ctx, s.Subject.Number, missing))
 }
 
-// intendedLabels returns the labels that this run was about to add before it was killed and resumed. They are in its
-// transcript.
+// intendedLabels returns the labels that this run was about to add before it was killed, by its transcript.
 func (s Poster) intendedLabels() (labels []string, err error) {
 	_, err = s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		if step, is := e.Content.(transcript.Publish); is && step.Operation == transcript.PublishBegun {

@@ -94,8 +94,7 @@ func (s Poster) footer(what string) string {
 // mark returns the hidden mark by which later runs recognise this post. input identifies what it is about.
 func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
 
-// sameContent reports whether two texts are equal, apart from the link to their run and their first lines, which have
-// the mark.
+// sameContent reports whether two texts are equal apart from their marks (the first lines) and links to runs.
 func sameContent(a, b string) bool {
 	plain := func(text string) string {
 		_, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")

@@ -34,8 +34,7 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 	}
 }
 
-// openPull opens a pull request with only the new lessons, on the base of the published change. Without new
-// lessons it does nothing.
+// openPull opens a pull request with the new lessons, if there are any, on the base of the published change.
 func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
 	empty, err := l.workspace.Checkout().ChangeBetween(ctx, done.Base, done.Base.Tree)
 	if err != nil {

@@ -45,8 +45,7 @@ func (l *Lessons) fileStateIn(change *gitops.ChangeSet) (found fileState, err er
 	return found, err
 }
 
-// fileBeforeAndAfter returns the lessons file of the change's base, and of the change. valid is false if one
-// of them is no lessons file.
+// fileBeforeAndAfter returns the lessons file of base and change. valid is false if one is no lessons file.
 func (l *Lessons) fileBeforeAndAfter(change *gitops.ChangeSet) (before, after []byte, valid bool, err error) {
 	if after, valid, err = l.readFile(change.Tree); err != nil || !valid {
 		return nil, nil, false, err
@@ -87,8 +86,7 @@ func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 	return []string{lessons.Path}, nil
 }
 
-// appendProposed adds the proposed lessons to a change. An empty change stays empty, since lessons alone are
-// no work.
+// appendProposed adds the proposed lessons to a change, but not to an empty one: lessons alone are no work.
 func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
 	if change.Empty() {
 		return change, nil, nil
@@ -129,8 +127,7 @@ func (l *Lessons) warnNotWritten(why string) {
 	l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
 }
 
-// recordProposal records the lessons that the change or pull request proposes, if they differ from the last
-// record.
+// recordProposal records the proposed lessons, if they differ from the last record.
 func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: toTranscript(all)}
 	nothingToRecord := l.lastRecorded == nil && len(all) == 0
@@ -141,8 +138,7 @@ func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 	return l.rec.Append(transcript.TypeLessons, now)
 }
 
-// ForReviewers returns the lessons in a change for reviewers, read from the change itself. A bundle's claims
-// do not count.
+// ForReviewers returns the lessons in a change for reviewers, by the change itself and not by a bundle's claims.
 func (l *Lessons) ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, error) {
 	found, err := l.fileStateIn(change)
 	if err != nil || len(found.added) == 0 {
@@ -278,8 +274,7 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 	return l.workspace.Checkout().Without(ctx, change, lessons.Path)
 }
 
-// withoutPins removes pins from evidence that held with an earlier change, because the base and the files may
-// differ now.
+// withoutPins removes pins that held with an earlier change, because base and files may differ now.
 func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
@@ -295,8 +290,7 @@ func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]st
 	return all, nil
 }
 
-// rebase moves a change to another base. Its lessons are appended again after the base's, so two runs with
-// lessons do not conflict.
+// rebase moves a change to another base. It appends lessons again after the base's, so that they do not conflict.
 func (l *Lessons) rebase(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	found, err := l.fileStateIn(change)
@@ -357,8 +351,7 @@ func (l *Lessons) JudgeCase(j *job.Job, change, repairs *gitops.ChangeSet) judge
 	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.pathsByRunner, RepairedChange: repairs}
 }
 
-// Callbacks returns the functions that move and judge a change with its lessons. repairs is the change that the run
-// repairs, or nil.
+// Callbacks returns the functions that move and judge a change. repairs is the change under repair, or nil.
 func (l *Lessons) Callbacks(repairs *gitops.ChangeSet) publish.Callbacks {
 	return publish.Callbacks{MoveOnto: l.rebase, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		return l.JudgeCase(j, change, repairs).Judge(ctx)

@@ -99,8 +99,7 @@ func (l *Lessons) ForReplay() *Lessons {
 	return l
 }
 
-// Attach sets the agent's workspace and job. postsFeedback means that the run posts feedback and makes no
-// change.
+// Attach sets the agent's workspace and job. postsFeedback means that the run makes no change.
 func (l *Lessons) Attach(ws *workspace.Workspace, j *job.Job, postsFeedback bool) *Lessons {
 	l.workspace, l.job, l.postsFeedback = ws, j, postsFeedback
 	return l
@@ -136,8 +135,7 @@ func toTranscript(all []memory.Lesson) []transcript.Lesson {
 	return recorded
 }
 
-// dateOf returns the date in a run's id, so that a replay has the same date. Without one it returns the date
-// of began.
+// dateOf returns the date in a run's id, for replays, or else the date of began.
 func dateOf(id string, began time.Time) string {
 	if made := record.StartTime(id); !made.IsZero() {
 		began = made

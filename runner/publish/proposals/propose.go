@@ -48,8 +48,7 @@ func (l *Lessons) propose(lesson memory.Lesson) error {
 	return nil
 }
 
-// proposalProblem returns a message for the model about a wrong proposal, or "". It does not check the
-// evidence itself.
+// proposalProblem returns a message for the model about a wrong proposal, apart from its evidence, or "".
 func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 	sameLesson := func(other memory.Lesson) bool { return other.ID == id }
 	own := 0
@@ -110,8 +109,7 @@ func (l *Lessons) checkEvidence(text string, seen worker.SeenFile) (e lessons.Ev
 	return e, "", nil
 }
 
-// pinMatches reports whether a pin is a prefix of the path's blob id, or of the base commit if that has the
-// path.
+// pinMatches reports whether a pin is a prefix of the path's blob id, or of the base commit if it has the path.
 func pinMatches(pin, inBase, inChange, base string) bool {
 	isPrefixOf := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
 	isBaseCommit := inBase != "" && isPrefixOf(base)
@@ -155,8 +153,7 @@ func (l *Lessons) WarnOfUnproven(change *gitops.ChangeSet) error {
 	return nil
 }
 
-// pinValidEvidence returns evidence pinned to a commit or blob. It returns nil if the evidence does not hold with the
-// change.
+// pinValidEvidence returns evidence pinned to a commit or blob, or nil if it does not hold with the change.
 func (l *Lessons) pinValidEvidence(text string, change *gitops.ChangeSet) (*lessons.Evidence, error) {
 	e, err := lessons.ParseEvidence(text)
 	if err != nil {
