@@ -21,8 +21,7 @@ func (c Checks) failures(results *testresults.Results) []testsource.Failure {
 // maxName bounds a test's name, in bytes.
 const maxName = 200
 
-// loadErrorPatterns matches messages about test files that do not compile or load, for common
-// languages.
+// loadErrorPatterns matches messages about test files that do not compile or load.
 var loadErrorPatterns = lazyregexp.New(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
 	`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
 

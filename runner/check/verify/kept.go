@@ -35,9 +35,8 @@ func (c Checks) baselineKey(i int) (string, error) {
 	return record.DigestOf(key), nil
 }
 
-// cachedBaselines returns the checks whose cached baseline is green. The keys are the indexes of the checks, the
-// values the ids of the runs that cached them. Red results are not cached, because trusting them would make the
-// verdict more lenient.
+// cachedBaselines maps the checks with a green cached baseline, by index, to the runs that cached it. Red results
+// are not cached, because trusting them would make the verdict more lenient.
 func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	from := map[int]string{}
 	for i := range c.Job.Verify {

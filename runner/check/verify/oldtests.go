@@ -80,8 +80,7 @@ func namesByFile(files []testsource.File) map[string]map[string]bool {
 	return byFile
 }
 
-// recordFailingTests records the failing tests of a run. If none can be named, it records all
-// changed files.
+// recordFailingTests records the failing tests of a run, or all changed files if none is named.
 func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	locator := testsource.NewLocator(p.Workspace.Checkout(), p.tests.baseTests)
 	recordedAny := false
@@ -107,8 +106,7 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	return nil
 }
 
-// recordFailing records a failing test below its changed test file, or else below changed data. recorded is
-// false if the test fits neither.
+// recordFailing records a failing test below its changed test file, or else below changed data, or not at all.
 func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, failure testsource.Failure) (recorded bool, err error) {
 	for _, f := range p.tests.baseTests {
 		belongs, shared, err := locator.BelongsTo(ctx, failure, f)

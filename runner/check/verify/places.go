@@ -11,8 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// relativePaths makes paths in a check's tree relative. The tree is at the checkout's path or in the run
-// directory.
+// relativePaths makes paths in a check's tree relative, at the checkout's path or in the run directory.
 func (c Checks) relativePaths(text string) string {
 	if !strings.Contains(text, "/") {
 		return text
@@ -53,8 +52,7 @@ func withoutFolder(text, folder string, dropNext bool) string {
 // maxModules bounds how many Go modules are distinguished.
 const maxModules = 200
 
-// addFolders adds folders to the file names of Go tests. go test prints a file's bare name and the
-// import path of its package.
+// addFolders adds folders to the file names of Go tests, because go test prints bare names.
 func (c Checks) addFolders(ctx context.Context, results *testresults.Results) error {
 	var modules map[string]string // folders by import path
 	for i := range results.Failing {

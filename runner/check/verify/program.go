@@ -32,8 +32,7 @@ func OpenBaselineCache(rec *record.Record, path string, boxes *confine.Sandboxes
 	return &BaselineCache{Baselines: kept, runID: rec.ID, machine: append(boxes.MachineID(), program)}
 }
 
-// programID identifies this build by Go's build ID. Without one it hashes the program, which takes
-// as long as a short run.
+// programID returns Go's build ID, or else the program's digest, which takes as long as a short run.
 func programID() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -140,8 +140,7 @@ func (p *proof) setRestUnknown(note string) {
 	}
 }
 
-// classify runs the check on the base with the tests of the change, and classifies the test files
-// by the result.
+// classify runs the check on the base with the change's tests, and classifies the test files.
 func (p *proof) classify(ctx context.Context) error {
 	var files []testsource.File
 	for _, f := range p.tests.changedTests {
@@ -221,8 +220,7 @@ func (p *proof) didNotRun(f testsource.File, seen treeResult) bool {
 	return true
 }
 
-// dropHelpers removes files without tests from the result if other files are red on the base. They
-// are helpers of those.
+// dropHelpers removes files without tests, which are helpers if other files are red on the base.
 func (p *proof) dropHelpers() {
 	isRed := func(of transcript.Proof) bool {
 		return of.Class == transcript.Proven || of.Class == transcript.LoadError
@@ -293,8 +291,8 @@ func (p *proof) isGreenOnBase(ctx context.Context) (bool, error) {
 	return seen.state == "green", err
 }
 
-// runOnBaseWith runs the check on the base, with the change's version of some paths. name is a part of the
-// log's name.
+// runOnBaseWith runs the check on the base, with the change's version of some paths. name is part of the log's
+// name.
 func (p *proof) runOnBaseWith(ctx context.Context, name string, paths []string) (treeResult, error) {
 	return p.runOnTree(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
 }

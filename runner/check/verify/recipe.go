@@ -23,8 +23,8 @@ const appliesTime = 5 * time.Minute
 // notApplicable is the exit status of applies_if if the job does not apply.
 const notApplicable = 1
 
-// CheckApplies runs applies_if on a fresh tree of the base. If the job does not apply, it returns a Stop
-// with outcome Skipped.
+// CheckApplies runs applies_if on a fresh tree of the base. It returns the outcome Skipped if the job does not
+// apply.
 func (c Checks) CheckApplies(ctx context.Context) error {
 	if c.Job.AppliesIf == "" {
 		return nil

@@ -57,8 +57,7 @@ func (c Checks) findReports(root *os.Root, check job.VerifyCheck) foundReports {
 	return found
 }
 
-// reportsIn returns the reports in a check's tree, and the tree. It returns nil for a check without reports, and
-// without a tree.
+// reportsIn returns the reports in a check's tree, and the tree. Both are nil if the check or the tree has none.
 func (c Checks) reportsIn(place confine.Place, check job.VerifyCheck) (*os.Root, foundReports, error) {
 	if check.JUnit == "" {
 		return nil, nil, nil
@@ -166,8 +165,7 @@ func (c boundedFS) Stat(name string) (fs.FileInfo, error) {
 	return c.readDirFS.Stat(name)
 }
 
-// resultsFromReports returns the test results in a check's saved reports, or nil. Paths in them are relative to the
-// check's tree.
+// resultsFromReports returns the test results in a check's saved reports, with relative paths, or nil.
 func (c Checks) resultsFromReports(check job.VerifyCheck, log string) *testresults.Results {
 	if check.JUnit == "" || !c.Record.Has(reportFile(log)) {
 		return nil

@@ -41,8 +41,7 @@ func (c Checks) runWithReruns(ctx context.Context, s suite, i int) (result, erro
 	}
 }
 
-// reruns returns how often a red check is repeated. A proof repeats it at most once, to recognise
-// flaky tests.
+// reruns returns how often a red check is repeated: in a proof at most once, to recognise flaky tests.
 func (c Checks) reruns(s suite, i int) int {
 	reruns := c.Job.Verify[i].Rerun
 	if s.isProof {
@@ -85,8 +84,7 @@ func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches strin
 	return r, c.Sandboxes.DropCaches(caches)
 }
 
-// runOnce runs a check and adds the run to r. caches are the baseline's caches, or "" for setup's. It returns
-// the state of this run.
+// runOnce runs a check, adds the run to r and returns its state. caches are the baseline's, or "" for setup's.
 func (c Checks) runOnce(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
 	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
 	script := c.scriptFor(s, i, log)

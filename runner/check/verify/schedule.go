@@ -27,8 +27,7 @@ func (c Checks) runOn(ctx context.Context, s suite, needed []bool) ([]result, er
 	return results, nil
 }
 
-// AppliesTo reports whether a check's `when` matches one of the changed paths. A check without
-// `when` always applies.
+// AppliesTo reports whether a check's `when` is empty or matches one of the changed paths.
 func AppliesTo(check job.VerifyCheck, paths []string) (bool, error) {
 	if len(check.When) == 0 {
 		return true, nil
@@ -53,8 +52,7 @@ func (c Checks) applyTo(paths []string) ([]bool, error) {
 	return applies, nil
 }
 
-// runPostponedBaseline runs the postponed baselines that a change needs, and adds the results to
-// rows.
+// runPostponedBaseline runs the postponed baselines that a change needs, for rows.
 func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, applies []bool, rows []transcript.VerifyRow) error {
 	isNeeded := make([]bool, len(rows))
 	for i, row := range rows {

@@ -63,8 +63,7 @@ func filesNamedIn(scripts []string) (all []string) {
 	return all
 }
 
-// mayMeanFile reports whether a name in a command may mean file. Commands start in dir and may
-// change folders.
+// mayMeanFile reports whether a name in a command, which starts in dir, may mean file.
 func mayMeanFile(name, dir, file string) bool {
 	if path.Join(dir, name) == file || name == file {
 		return true

@@ -8,8 +8,7 @@ import (
 var lacksHistory = lazyregexp.New(`(?i)no names found, cannot describe|no (annotated )?tags can describe|no tag exactly matches|no merge base|` +
 	`unknown revision or path|bad revision|bad object|not a valid (object|commit) name|invalid revision range|invalid symmetric difference|\bshallow\b`)
 
-// shallowHint returns advice if a failed check may need commits that a shallow checkout lacks.
-// Otherwise it returns "".
+// shallowHint returns advice if a failed check may need commits that a shallow checkout lacks, or "".
 func (c Checks) shallowHint(output string) string {
 	if !c.Workspace.Checkout().Shallow() || !lacksHistory().MatchString(output) {
 		return ""

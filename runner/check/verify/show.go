@@ -47,8 +47,7 @@ func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow,
 	return err
 }
 
-// whyWorse returns why a check that was not green on the base is worse now, or "". Failures that
-// the base also has do not count.
+// whyWorse returns why a check that was not green on the base is worse now, apart from known failures, or "".
 func (c Checks) whyWorse(baseRow transcript.VerifyRow, r result, now *reportedTests, difference testresults.Change) (string, error) {
 	failsNow := r.state == "red" || r.state == "timeout"
 	failedBefore := baseRow.Before != "green" && baseRow.Before != ""
@@ -129,8 +128,7 @@ func (c Checks) storeResult(ctx context.Context, row *transcript.VerifyRow, i in
 	return reported, nil
 }
 
-// joinTests joins the tests of the runs that ended in a state. It lists the failing runs of each test that did
-// not fail in all of them.
+// joinTests joins the tests of the runs with a state. It lists the failing runs of tests that not all of them name.
 func (c Checks) joinTests(ctx context.Context, check job.VerifyCheck, runs []transcript.CheckRun, state string) (*reportedTests, error) {
 	joined := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
 	joinedRuns := 0
@@ -166,8 +164,7 @@ func (c Checks) listFailing(row *transcript.VerifyRow, tests *reportedTests, dif
 	c.redact(row)
 }
 
-// redact redacts a row a second time. Terminal sequences in the log may have split a secret, and removing them
-// joined it.
+// redact redacts a row again: removing terminal sequences from the log may have joined a secret.
 func (c Checks) redact(row *transcript.VerifyRow) {
 	row.Tail = c.Record.Redact(row.Tail)
 	for i := range row.Failing {

@@ -44,8 +44,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// VerifyChange runs the checks on a change and records the table. before has the base results;
-// postponed ones are added to it.
+// VerifyChange runs the checks on a change and records the table. It adds postponed base results to before.
 func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
 	applies, err := c.applyTo(changeset.Paths(change.Files))
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// unreachablePatterns matches messages about a host that cannot be reached: an unknown name, no
-// answer, or a proxy's refusal.
+// unreachablePatterns matches messages about unreachable hosts and refusals of a proxy.
 var unreachablePatterns = lazyregexp.New(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
 	`\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b|dial (?:tcp|udp)[^\n]*(?:connection refused|i/o timeout)|failed to connect to \S+ port \d+|(?:proxy|tunnel|CONNECT)[^\n]*\b403\b|\b403\b[^\n]*(?:proxy|tunnel|CONNECT)|request to https?://\S+ failed`)
 

@@ -116,8 +116,7 @@ func (p *goPackage) recordEnd(name, end string) {
 	}
 }
 
-// addTo adds a package's tests to results, and resets p. failure is the failure to report if no test failed;
-// nil if the package passed.
+// addTo adds a package's tests to results, and resets p. failure is reported if no test failed; nil if it passed.
 func (p *goPackage) addTo(name string, results *Results, failure *Test) {
 	prefix := name + "."
 	if name == "" {
@@ -250,12 +249,10 @@ func addPassedPackage(name string, p *goPackage, results *Results, hasTests bool
 	recordRan(name, results, named)
 }
 
-// goTest matches a test's name after its package. This distinguishes packages whose name begins
-// with another package's name.
+// goTest matches a test's name after its package, to exclude packages whose name only begins like it.
 var goTest = lazyregexp.New(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 
-// recordRan records that the tests of a package ran. If named is false, a test that the output does not name
-// passed.
+// recordRan records that the tests of a package ran. If named is false, unnamed tests passed.
 func recordRan(name string, results *Results, named bool) {
 	results.seen = true
 	if !named {
@@ -264,8 +261,7 @@ func recordRan(name string, results *Results, named bool) {
 	results.addScope(scope{prefix: name + " ["})
 }
 
-// loadFailure returns the failure of a package that does not compile. compilerError is its first compiler
-// error, or nil.
+// loadFailure returns the failure of a package that does not compile, with its first compiler error or nil.
 func loadFailure(name, reason string, compilerError *Test) *Test {
 	t := Test{Name: name + " " + reason, Message: strings.Trim(reason, "[]"), LoadError: true}
 	if compilerError != nil {
@@ -296,8 +292,7 @@ func newGoJSON() *goJSON {
 	return &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
 }
 
-// goEvent is an event of a package, or of a test unless Test is "". FailedBuild is the package that did not compile,
-// or "".
+// goEvent is an event of a package, or of a test. FailedBuild is a package that did not compile, or "".
 type goEvent struct{ Action, Package, ImportPath, Test, Output, FailedBuild string }
 
 // line reads the next event. It skips lines that are no event.
@@ -334,7 +329,7 @@ func (g *goJSON) line(text string) {
 
 // recordEvent records an event of package p.
 func (g *goJSON) recordEvent(p *goPackage, e goEvent) {
-	isEnd := e.Action == "pass" || e.Action == "fail" || e.Action == "skip"
+	name, isEnd := e.Package, slices.Contains([]string{"pass", "fail", "skip"}, e.Action)
 	switch {
 	case e.Action == "output" && (e.Test != "" || strings.HasPrefix(e.Output, "panic: ")):
 		p.current = e.Test
@@ -344,18 +339,18 @@ func (g *goJSON) recordEvent(p *goPackage, e goEvent) {
 	case e.Action == "pass":
 		p.namesAll = true // in JSON each test has an event
 		hasTests := len(p.passed)+len(p.skipped) > 0
-		addPassedPackage(e.Package, p, &g.results, hasTests)
+		addPassedPackage(name, p, &g.results, hasTests)
 	case e.Action == "skip": // the package has no tests
-		p.addTo(e.Package, &g.results, nil)
+		p.addTo(name, &g.results, nil)
 		g.results.seen = true
 	case e.Action == "fail" && e.FailedBuild != "":
-		p.addTo(e.Package, &g.results, loadFailure(e.Package, "[build failed]", g.builds[e.FailedBuild]))
+		p.addTo(name, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]))
 	case e.Action == "fail":
 		crashed := p.crashed
-		g.results.addUnit(Package, e.Package)
-		p.addTo(e.Package, &g.results, &Test{Name: e.Package, Message: noTest})
+		g.results.addUnit(Package, name)
+		p.addTo(name, &g.results, &Test{Name: name, Message: noTest})
 		if !crashed {
-			recordRan(e.Package, &g.results, true)
+			recordRan(name, &g.results, true)
 		}
 	}
 }

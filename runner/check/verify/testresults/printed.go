@@ -58,8 +58,7 @@ type toolParser struct {
 	loadError    string   // why the file whose name follows did not load
 	unloaded     *Test    // that file
 	totals
-	// files has the files since the last totals. The value is true if each of their tests has a
-	// line.
+	// files has the files since the last totals, with true if each of their tests has a line.
 	files map[string]bool
 }
 
@@ -70,8 +69,7 @@ type totals struct {
 	stopped     bool // other tests did not run
 }
 
-// line applies the first matching rule to a line. A line without a rule may be the reason of a
-// failure.
+// line applies the first matching rule. A line without a rule may be the reason of a failure.
 func (p *toolParser) line(text string) {
 	for _, r := range p.rules {
 		isForSection := r.section == "" || r.section == p.section
@@ -140,8 +138,7 @@ func recordSkip(p *toolParser, groups lineParts) {
 	p.results.addSkipped(p.fullName(groups))
 }
 
-// recordFile records the file of a test that did not fail. If the tool numbers its tests, it also records
-// whether this is the last one.
+// recordFile records the file of a test that did not fail, and whether other numbered tests are missing.
 func recordFile(p *toolParser, groups lineParts) {
 	p.openFailures = nil
 	if groups["file"] != "" {
@@ -152,8 +149,7 @@ func recordFile(p *toolParser, groups lineParts) {
 	}
 }
 
-// openFailure adds a failing test, which the next lines are about. Consecutive tests without a reason in
-// between share the next reason.
+// openFailure adds a failing test. Consecutive tests without a reason in between share the next reason.
 func (p *toolParser) openFailure(t Test) {
 	if len(p.tests) >= maxNames {
 		p.stopped = true

@@ -163,8 +163,7 @@ func (p *pytest) findPlace(text string) {
 	p.places[at] = cmp.Or(p.places[at], parseNumber(m[2]))
 }
 
-// addSummaries adds the tests of the summary to the results. A test's line is the first place of its failure in
-// the test's file.
+// addSummaries adds the tests of the summary to the results, each with the first place in its file.
 func (p *pytest) addSummaries() {
 	for _, t := range p.summaries {
 		_, block, _ := strings.Cut(t.Name, "::")

@@ -25,9 +25,8 @@ type outputParser interface {
 	end() *Results
 }
 
-// Read parses a check's output for all formats at once, because a check may run several tools. Of a
-// long output, it reads both ends. relative makes paths in a line relative to the check's tree; nil
-// leaves them.
+// Read parses a check's output for all formats at once, because a check may run several tools. It reads both ends
+// of a long output. relative makes paths in a line relative to the check's tree, or is nil.
 func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (results *Results, err error) {
 	defer recoverAsError(&err)
 	formats := []outputParser{newGoText(), newGoJSON(), &pytest{}, &tap{}}
@@ -99,8 +98,7 @@ func forLinesIn(ctx context.Context, output io.Reader, visit func(text string)) 
 	}
 }
 
-// recoverAsError turns a panic into an error. Test results decide nothing, so a bug in this package must
-// not end a run.
+// recoverAsError turns a panic into an error, because a bug in this package must not end a run.
 func recoverAsError(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("read test results: %v", p)

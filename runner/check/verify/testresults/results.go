@@ -30,8 +30,7 @@ type Test struct {
 	Line    int    // 0 if unknown
 	Message string // the first line of the reason; may be empty
 	Package string // its Go package
-	// AtThrowSite means that File and Line are where the failure happened. That may be in code that the
-	// test calls.
+	// AtThrowSite means that File and Line are the place of the failure, maybe in code under test.
 	AtThrowSite bool
 	// LoadError means that the file does not compile or load, so no test ran.
 	LoadError  bool
@@ -132,8 +131,7 @@ func (r *Results) hasAny() bool {
 	return r.seen || len(r.Failing) > 0 || len(r.passed) > 0 || len(r.skipped) > 0 || len(r.ran) > 0
 }
 
-// Complete reports whether Failing and More are all failures. Nothing was stopped, crashed, left
-// out or failed to compile.
+// Complete reports whether Failing and More are all failures: nothing stopped, crashed or failed to compile.
 func (r *Results) Complete() bool { return r.hasAny() && !r.partial }
 
 // AnyPassed reports whether at least one test passed.
@@ -157,8 +155,7 @@ func (r *Results) NamesAny(fits func(name string) bool) bool {
 // NamesPassed reports whether the output names a test as passed, and never as failed.
 func (r *Results) NamesPassed(name string) bool { return r.passed[name] && !r.failing[name] }
 
-// Passed reports whether a test passed. Either the output names it as passed, or the output would
-// have named its failure.
+// Passed reports whether the output names a test as passed, or would have named its failure.
 func (r *Results) Passed(name string) bool {
 	if r.passed[name] || r.failing[name] || r.skipped[name] {
 		return r.passedByName(name)

@@ -204,8 +204,7 @@ func jestSetsLine(p *toolParser, groups lineParts) {
 	}
 }
 
-// jestTotals adds the test totals. A file whose tests have no lines ran completely,
-// unless some tests were skipped.
+// jestTotals adds the test totals. A file without lines for tests ran completely, unless some were skipped.
 func jestTotals(p *toolParser, groups lineParts) {
 	addTotals(p, groups)
 	for _, file := range slices.Sorted(maps.Keys(p.files)) {
@@ -260,8 +259,7 @@ func nodePlace(p *toolParser, groups lineParts) {
 	p.nextPlace.setPlace(groups["file"], groups["line"])
 }
 
-// nodeAgain sets the place of a failing test that is named again, after that place. A file that failed outside
-// of tests has its path as name.
+// nodeAgain sets the place of a failing test that is named again. A failed file has its path as name.
 func nodeAgain(p *toolParser, groups lineParts) {
 	reopenFailure(p, groups)
 	for _, t := range p.openFailures {
@@ -299,8 +297,7 @@ func mochaTotals(p *toolParser, groups lineParts) {
 	p.section = "failing"
 }
 
-// mochaTitle collects the lines of a failing test's name, and adds the test after the last one, which ends in a
-// colon.
+// mochaTitle collects the lines of a failing test's name, up to the last one, which ends in a colon.
 func mochaTitle(p *toolParser, groups lineParts) {
 	if p.section == "failing" {
 		p.title = nil

@@ -147,8 +147,7 @@ func (f finder) find(name string) (test Test, ok bool) {
 	return Test{}, false
 }
 
-// findDeclared returns the test with a name. In an unknown language, the name may be any word of the
-// file.
+// findDeclared returns the test with a name. In an unknown language any word of the file is a name.
 func (f finder) findDeclared(name string) (test Test, ok bool) {
 	if f.known {
 		test, ok = f.byName[name]
@@ -158,8 +157,7 @@ func (f finder) findDeclared(name string) (test Test, ok bool) {
 	return Test{name, line}, line > 0
 }
 
-// nameForms returns the forms under which a file may declare a test: its name, its last part, and
-// that without parameters.
+// nameForms returns possible names in a file: the whole name, its last part, and its last part without parameters.
 func nameForms(name string) []string {
 	forms := []string{name}
 	for _, mark := range []string{"::", " > ", " › ", "#"} {
@@ -213,8 +211,7 @@ func IsWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }
 
-// OwnName returns the name that a test probably has in its file, without enclosing names and
-// parameters.
+// OwnName returns a test's probable name in its file, without enclosing names and parameters.
 func OwnName(name string) string {
 	for _, mark := range []string{"::", " > ", " › "} {
 		if at := strings.LastIndex(name, mark); at >= 0 {

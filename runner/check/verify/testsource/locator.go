@@ -153,8 +153,7 @@ func (n *Locator) packageOf(file string) string {
 
 var moduleLine = lazyregexp.New(`(?m)^module[ \t]+"?([^\s"]+)`)
 
-// Module returns the Go module whose root is a folder of the base. It returns "" if there is none,
-// or if go.mod cannot be read.
+// Module returns the Go module whose root is a folder of the base, or "" without a readable go.mod.
 func (n *Locator) Module(dir string) string {
 	if name, known := n.modules[dir]; known {
 		return name
