@@ -26,8 +26,7 @@ func (r Repositories) Path(repository string) string {
 	return path
 }
 
-// CheckOut makes a checkout of a target in dir. It uses the repository's objects without copying them. path is the
-// PATH to find git.
+// CheckOut makes a checkout of a target in dir without copying objects. path is the PATH to find git.
 func (r Repositories) CheckOut(ctx context.Context, t campaign.Target, dir, path string) error {
 	m := remote.Mirror{Remote: remote.Remote{URL: r.Path(t.Repository), Path: path}, Dir: r.Path(t.Repository)}
 	if inner := filepath.Join(m.Dir, ".git"); isFolder(inner) {
@@ -53,8 +52,7 @@ func (r Repositories) Survey(ctx context.Context, questions []forge.Question) ([
 	return found, nil
 }
 
-// survey answers one question. Without a branch it reads the branch of HEAD. For a missing repository it returns a
-// zero Finding.
+// survey answers one question. Without a branch it reads HEAD's. A missing repository gives a zero Finding.
 func (r Repositories) survey(ctx context.Context, q forge.Question) (forge.Finding, error) {
 	path := r.Path(q.Repository)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {

@@ -40,8 +40,7 @@ type candidate struct {
 	open    map[string]forge.OpenPull
 }
 
-// Targets returns the campaign's targets, frozen, in the order of the campaign file. The error may be
-// config.Problems.
+// Targets returns the frozen targets in the order of the campaign file. The error may be config.Problems.
 func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 	all, err := o.gatherCandidates(ctx)
 	if err != nil {
@@ -106,8 +105,7 @@ func (o Options) nameBranch(c *candidate) {
 	}
 }
 
-// freezeTargets returns the frozen targets. Targets that turn out equal, such as a repository's old and new name, count
-// once.
+// freezeTargets returns the frozen targets, equal ones (such as a repository's old and new name) once.
 func freezeTargets(o Options, all []*candidate) []campaign.Target {
 	targets := []campaign.Target{}
 	seen := map[string]bool{}

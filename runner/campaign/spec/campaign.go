@@ -120,8 +120,7 @@ var Format = sync.OnceValue(func() *config.Format {
 	return &config.Format{Root: root, Name: "campaign"}
 })
 
-// Load reads a campaign file. readBeside reads the file named by job_file. The error is config.Problems with the mistakes
-// in both files.
+// Load reads a campaign file, and its job_file by readBeside. The error is config.Problems of both files.
 func Load(name string, data []byte, readBeside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := new(Campaign)
 	d := &campaignChecker{Format().Decoder(c)}

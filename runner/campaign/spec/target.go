@@ -96,8 +96,7 @@ func targetNode(line []byte) (*yaml.Node, *config.Problem) {
 	return node, nil
 }
 
-// Locate returns a target's repository (OWNER/REPO), its commit or "", and its issue or 0. The repository may come from
-// the issue.
+// Locate returns a target's repository, perhaps from the issue, its commit or "", and its issue or 0.
 func (t Target) Locate() (repository, commit string, issue int, err error) {
 	repository, commit, _ = strings.Cut(t.Repository, "@")
 	if t.Issue != "" {
@@ -119,8 +118,7 @@ func (t Target) Locate() (repository, commit string, issue int, err error) {
 	return repository, commit, issue, nil
 }
 
-// Text returns the job's text at a path such as pull_request.branch, with the target's values filled in. It returns ""
-// if the job has no such text.
+// Text returns the job's text at a path such as pull_request.branch, filled in, or "" if there is none.
 func (t Template) Text(path string, values map[string]string) string {
 	node := cloneNode(t.node)
 	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })

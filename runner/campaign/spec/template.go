@@ -15,8 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Template is a job whose texts may have placeholders for a target's values, such as ${{ target.path }} and
-// ${{ values.from }}.
+// Template is a job with placeholders for a target's values: ${{ target.path }} and ${{ values.from }}.
 type Template struct {
 	file string // file of the job
 	node *yaml.Node
@@ -176,8 +175,7 @@ func placeholderPaths(node *yaml.Node) map[string]bool {
 // isOfTarget reports whether a placeholder with that space stands for a target's value.
 func isOfTarget(space string) bool { return space == "target" || space == "values" }
 
-// fillPlaceholders replaces each placeholder for a target's value by fill's result. It also calls fill for others, and
-// keeps them unchanged.
+// fillPlaceholders replaces each placeholder for a target's value by fill's result, and calls fill for others, too.
 func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
 	visitTexts(node, path, func(path string, at *yaml.Node) {
 		at.Value = placeholder().ReplaceAllStringFunc(at.Value, func(mark string) string {
@@ -220,8 +218,7 @@ func cloneNode(node *yaml.Node) *yaml.Node {
 // SetNode implements config.RawMapping.
 func (t *Template) SetNode(file string, node *yaml.Node) { *t = Template{file, node} }
 
-// Schema implements config.RawMapping. It returns a schema with the job's keys but without types, since any
-// value may have placeholders.
+// Schema implements config.RawMapping. Any value may have placeholders, so the keys have no types.
 func (*Template) Schema() map[string]any {
 	properties := make(map[string]any)
 	for _, k := range job.Format().Root.Keys {
