@@ -1,7 +1,6 @@
 package authority
 
 import (
-	"bytes"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -36,20 +35,23 @@ func ReadBundle(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle %s: %w", name, err)
 	}
-	found := certificatesIn(raw)
-	if len(found) == 0 {
+	var found []byte
+	for _, certificate := range certificatesIn(raw) {
+		found = append(found, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})...)
+	}
+	if found == nil {
 		return nil, fmt.Errorf("read the bundle %s: %w", name, errNoBundle)
 	}
 	return found, nil
 }
 
-// certificatesIn returns the certificates of a PEM text without keys and comments.
-func certificatesIn(raw []byte) []byte {
-	var found bytes.Buffer
+// certificatesIn returns the valid certificates of a PEM text.
+func certificatesIn(raw []byte) (found []*x509.Certificate) {
 	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
-		if _, err := x509.ParseCertificate(block.Bytes); block.Type == "CERTIFICATE" && err == nil {
-			found.Write(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && block.Type == "CERTIFICATE" {
+			found = append(found, certificate)
 		}
 	}
-	return found.Bytes()
+	return found
 }

@@ -1,8 +1,6 @@
 package authority
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,13 +42,9 @@ func SystemBundle(variable func(name string) string) ([]byte, error) {
 // open it with the password "changeit". It omits invalid certificates, since some systems have such.
 func JavaStore(bundle []byte) ([]byte, error) {
 	var entries []pkcs12.TrustStoreEntry
-	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if block.Type != "CERTIFICATE" || err != nil {
-			continue
-		}
+	for i, certificate := range certificatesIn(bundle) {
 		// Names are unique, because Java keeps only the last entry with a name.
-		name := fmt.Sprintf("%d %s", len(entries)+1, certificate.Subject)
+		name := fmt.Sprintf("%d %s", i+1, certificate.Subject)
 		entries = append(entries, pkcs12.TrustStoreEntry{Cert: certificate, FriendlyName: name})
 	}
 	// Early updates of Java 8 and 11 support only the old, weak algorithms. That is harmless, because
