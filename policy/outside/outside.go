@@ -103,8 +103,12 @@ func Find(name, dir string, env []string) (string, error) {
 // checkExecutable returns an error unless path is an executable regular file.
 func checkExecutable(path string) error {
 	info, err := os.Stat(path)
-	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
-		err = &fs.PathError{Op: "start", Path: path, Err: fs.ErrPermission}
+	if err != nil {
+		return err
 	}
-	return err
+	isExecutable := info.Mode()&0o111 != 0
+	if !isExecutable || !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "start", Path: path, Err: fs.ErrPermission}
+	}
+	return nil
 }

@@ -154,10 +154,13 @@ func ParseList(texts []string) (List, error) {
 // EntryFor returns the first entry for the target, preferring one that permits private addresses.
 func (l List) EntryFor(t Target) (found Entry, ok bool) {
 	for _, e := range l {
-		switch {
-		case e.Allows(t) && e.private:
+		if !e.Allows(t) {
+			continue
+		}
+		if e.private {
 			return e, true
-		case e.Allows(t) && !ok:
+		}
+		if !ok {
 			found, ok = e, true
 		}
 	}

@@ -16,10 +16,12 @@ func IsPrivate(addr netip.Addr) bool {
 // network. It returns "" for loopback and private addresses.
 func UnusableForService(addr netip.Addr) string {
 	addr = addr.WithZone("").Unmap()
-	switch what := DescribeNonPublic(addr); {
+	what := DescribeNonPublic(addr)
+	isPrivate := addr.IsPrivate() && what == aPrivate
+	switch {
 	case !addr.IsValid():
 		return "no address"
-	case addr.IsLoopback() || addr.IsPrivate() && what == aPrivate:
+	case isPrivate || addr.IsLoopback():
 		return ""
 	case what == "":
 		return "a public address"

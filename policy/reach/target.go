@@ -86,7 +86,7 @@ func splitPort(authority string) (host string, port uint16, err error) {
 		return host, 0, nil
 	}
 	number, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || number == 0 || digits[0] == '0' {
+	if err != nil || digits[0] == '0' {
 		return "", 0, errors.New("has no port after its colon: a number from 1 to 65535")
 	}
 	return host, uint16(number), nil
@@ -101,7 +101,8 @@ func splitBrackets(authority string) (host, digits string, hasPort bool, err err
 	}
 	host, rest := authority[1:end], authority[end+1:]
 	digits, hasPort = strings.CutPrefix(rest, ":")
-	if !strings.Contains(host, ":") || rest != "" && !hasPort {
+	isComplete := hasPort || rest == ""
+	if !isComplete || !strings.Contains(host, ":") {
 		return "", "", false, invalid
 	}
 	return host, digits, hasPort, nil

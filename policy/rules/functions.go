@@ -61,9 +61,9 @@ func parseDecision(value starlark.Value) (Decision, error) {
 	if value == nil {
 		return Allow, nil
 	}
-	text, ok := starlark.AsString(value)
+	text, _ := starlark.AsString(value)
 	index := slices.Index(decisionNames[:], text)
-	if !ok || index < 0 {
+	if index < 0 {
 		return 0, fmt.Errorf("decision must be one of %s, not %s", strings.Join(decisionNames[:], ", "), shortText(value))
 	}
 	return Decision(index), nil
@@ -74,11 +74,12 @@ func parseJustification(value starlark.Value) (string, error) {
 	if value == nil {
 		return "", nil
 	}
-	text, ok := starlark.AsString(value)
-	if !ok || strings.TrimSpace(text) == "" {
+	text, _ := starlark.AsString(value)
+	text = strings.TrimSpace(text)
+	if text == "" {
 		return "", errors.New("justification must be text that says why the rule is there")
 	}
-	return strings.TrimSpace(text), nil
+	return text, nil
 }
 
 // parsePattern parses a pattern: a list of strings and lists of alternatives.

@@ -220,7 +220,8 @@ func (l *loader) runExamples() []error {
 	for _, e := range l.examples {
 		rule := l.set.rules[e.ruleIndex]
 		onlyRule := &Set{rules: []Rule{rule}, executables: l.set.executables}
-		if matches := len(onlyRule.Match(e.argv)) > 0; matches == e.mustMatch {
+		matches := len(onlyRule.Match(e.argv)) > 0
+		if matches == e.mustMatch {
 			continue
 		}
 		problem := "the rule matches the example %q (not_match)"

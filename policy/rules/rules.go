@@ -93,7 +93,10 @@ func (s *Set) Match(prefix []string) []Match {
 	for i := range s.rules {
 		rule := &s.rules[i]
 		namesPath := slices.Contains(rule.pattern[0], program)
-		namesProgram := slices.Contains(rule.pattern[0], name) && (rule.Decision != Allow || s.coversPath(program, name))
+		namesProgram := slices.Contains(rule.pattern[0], name)
+		if rule.Decision == Allow {
+			namesProgram = namesProgram && s.coversPath(program, name)
+		}
 		if (namesPath || namesProgram) && rule.matchesArguments(prefix[1:]) {
 			matches = append(matches, Match{rule, prefix[:len(rule.pattern)]})
 		}
@@ -137,7 +140,8 @@ func (s *Set) NetworkRule(host, protocol string) (rule Network, ok bool) {
 		return Network{}, false
 	}
 	for _, n := range s.network {
-		if n.host == host && n.protocol == protocol && (!ok || n.Decision > rule.Decision) {
+		isStricter := !ok || n.Decision > rule.Decision
+		if n.host == host && n.protocol == protocol && isStricter {
 			rule, ok = n, true
 		}
 	}
