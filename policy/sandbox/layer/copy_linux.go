@@ -251,13 +251,13 @@ func (c *layerCopy) copyData(in, out *os.File) error {
 		if errors.Is(err, unix.ENXIO) { // there is no more
 			return out.Truncate(info.Size())
 		}
-		if err == nil {
-			end, err = in.Seek(start, unix.SEEK_HOLE)
-		}
-		if err == nil {
-			_, err = io.Copy(io.NewOffsetWriter(out, start), io.NewSectionReader(in, start, end-start))
-		}
 		if err != nil {
+			return err
+		}
+		if end, err = in.Seek(start, unix.SEEK_HOLE); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.NewOffsetWriter(out, start), io.NewSectionReader(in, start, end-start)); err != nil {
 			return err
 		}
 	}

@@ -62,27 +62,30 @@ func (m *merge) mergeEntry(from, to *os.File, name string) error {
 		return err
 	}
 	later, err := m.lstat(to, name)
-	if err == nil {
-		if isDir(earlier) && isDir(later) {
-			return m.mergeFolders(from, to, name, later)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := m.addEntry(from, to, name, earlier); err != nil {
+			return &fs.PathError{Op: "merge", Path: filepath.Join(from.Name(), name), Err: err}
 		}
 		return nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return err
 	}
-	if isDir(earlier) {
-		err = unix.Mkdirat(int(to.Fd()), name, 0o700)
-		if err == nil {
-			err = m.mergeInto(from, to, name, earlier, m.copyAttributes)
-		}
-	} else {
-		err = unix.Linkat(int(from.Fd()), name, int(to.Fd()), name, 0)
-	}
-	if err != nil {
-		return &fs.PathError{Op: "merge", Path: filepath.Join(from.Name(), name), Err: err}
+	if isDir(earlier) && isDir(later) {
+		return m.mergeFolders(from, to, name, later)
 	}
 	return nil
+}
+
+// addEntry adds a file or folder that the later layer lacks.
+func (m *merge) addEntry(from, to *os.File, name string, status unix.Stat_t) error {
+	if !isDir(status) {
+		return unix.Linkat(int(from.Fd()), name, int(to.Fd()), name, 0)
+	}
+	if err := unix.Mkdirat(int(to.Fd()), name, 0o700); err != nil {
+		return err
+	}
+	return m.mergeInto(from, to, name, status, m.copyAttributes)
 }
 
 // mergeFolders merges a folder that both layers have. It keeps the later one if that is opaque, because

@@ -43,8 +43,9 @@ func NewGroup(maxProcesses int) *Group {
 // rejects it for a cgroup with processes.
 func newGroupIn(parent string, maxProcesses int) *Group {
 	delegated, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
-	canLimit := slices.Contains(strings.Fields(string(delegated)), "pids")
-	if err != nil || maxProcesses > 0 && !canLimit {
+	wantsLimit := maxProcesses > 0
+	lacksLimit := wantsLimit && !slices.Contains(strings.Fields(string(delegated)), "pids")
+	if err != nil || lacksLimit {
 		return nil
 	}
 	path, err := os.MkdirTemp(parent, "agent-ci-")
@@ -52,8 +53,9 @@ func newGroupIn(parent string, maxProcesses int) *Group {
 		return nil
 	}
 	g := &Group{path: path}
-	if g.dir, err = os.Open(path); err == nil && maxProcesses > 0 {
-		err = g.set("pids.max", strconv.Itoa(maxProcesses))
+	g.dir, err = os.Open(path)
+	if wantsLimit {
+		err = errors.Join(err, g.set("pids.max", strconv.Itoa(maxProcesses)))
 	}
 	if err != nil {
 		g.Remove()

@@ -30,7 +30,7 @@ func attack(args []string) error {
 	if err != nil {
 		return err
 	}
-	dir := w.Workspace
+	tier, dir := args[1], w.Workspace
 	before, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrPermission) { // it is the checkout, and commands work in a copy
 		dir = "."
@@ -46,7 +46,9 @@ func attack(args []string) error {
 	hides := err == nil // a check's tree has nothing of it
 	tried := 0
 	for i, a := range attempts.On(w) {
-		if a.Open[args[1]] == attempts.CheckedAfterwards || args[1] == "none" && (a.Unproven || i%7 != 0) || a.Hidden && !hides {
+		isSample := !a.Unproven && i%7 == 0
+		switch {
+		case tier == "none" && !isSample, a.Hidden && !hides, a.Open[tier] == attempts.CheckedAfterwards:
 			continue
 		}
 		v, err := try(args[0], a)
@@ -54,7 +56,7 @@ func attack(args []string) error {
 			return err
 		}
 		tried++
-		if v.Escaped && a.Open[args[1]] == "" {
+		if v.Escaped && a.Open[tier] == "" {
 			fmt.Printf("ESCAPED %s: %s\n", v.Name, strings.ReplaceAll(v.Why, "\n", " "))
 		}
 	}
