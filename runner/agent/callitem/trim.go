@@ -47,7 +47,8 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	}
 	var output any = removedOutput
 	var shell shellOutput
-	if json.Unmarshal(item, &shell) == nil && shell.Type == "shell_call_output" && len(shell.Output) > 0 {
+	isShell := json.Unmarshal(item, &shell) == nil && shell.Type == "shell_call_output"
+	if isShell && len(shell.Output) > 0 {
 		for i := range shell.Output {
 			shell.Output[i].Stdout, shell.Output[i].Stderr = "", ""
 		}
@@ -70,8 +71,11 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	}
 	// Do not cut between reasoning and the item it precedes, nor between a text with written calls and
 	// their results.
-	for first < len(items) && (rawitem.FieldsOf(items[first-1]).Type == "reasoning" || isWrittenOutput(items[first])) {
-		first++
+	for ; first < len(items); first++ {
+		followsReasoning := rawitem.FieldsOf(items[first-1]).Type == "reasoning"
+		if !followsReasoning && !isWrittenOutput(items[first]) {
+			break
+		}
 	}
 	return WithoutUnpaired(items[first:])
 }

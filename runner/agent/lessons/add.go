@@ -56,12 +56,11 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 func withOpenList(data []byte) (opened []byte, indent string) {
 	root, _ := config.ParseDocument(Path, data)
 	for pair := range slices.Chunk(root.Content, 2) {
-		list := pair[1]
+		key, list := pair[0].Value, pair[1]
 		switch {
-		case pair[0].Value != "lessons":
-		case len(list.Content) > 0:
+		case key == "lessons" && len(list.Content) > 0:
 			return data, indentOf(data, list.Content[0])
-		case list.Kind == yaml.SequenceNode: // []
+		case key == "lessons" && list.Kind == yaml.SequenceNode: // []
 			lines := bytes.SplitAfter(data, []byte("\n"))
 			lines[list.Line-1] = bytes.Replace(lines[list.Line-1], []byte("[]"), nil, 1)
 			return bytes.Join(lines, nil), "  "

@@ -61,10 +61,13 @@ func (e Evidence) String() string {
 // checkEvidence returns an error unless s is check:NAME, run:ID or PATH@SHA.
 func checkEvidence(s string) error {
 	e, err := ParseEvidence(s)
-	if err == nil && e.Path != "" && e.PinnedTo == "" {
-		err = fmt.Errorf("must name a commit or blob behind the path: path@sha")
+	if err != nil {
+		return err
 	}
-	return err
+	if e.Path != "" && e.PinnedTo == "" {
+		return fmt.Errorf("must name a commit or blob behind the path: path@sha")
+	}
+	return nil
 }
 
 // addsOnlyPin reports whether pinned is the evidence proposed, possibly with @SHA appended.

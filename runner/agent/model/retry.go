@@ -67,8 +67,8 @@ func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted 
 	for attempt := 1; ; attempt++ {
 		startedAt := time.Now()
 		answer, err := try()
-		var failure *Failure
-		if !errors.As(err, &failure) {
+		failure, isFailure := errors.AsType[*Failure](err)
+		if !isFailure {
 			return answer, err
 		}
 		failure.Attempts = attempt

@@ -85,11 +85,11 @@ func profiledModel(name string, profiles Profiles, j *job.Job, warn Warn) (Profi
 	}
 	profile = adjustedProfile(profile, j.Model)
 	warnOfRefusableSettings(name, profile, j.Model, warn)
-	switch {
-	case j.Limits.CostUSD == 0 || profile.Price.Known():
-	case needsPrice(j):
+	lacksPrice := j.Limits.CostUSD != 0 && !profile.Price.Known()
+	if lacksPrice && needsPrice(j) {
 		return ProfiledModel{}, noPriceStop(name)
-	default:
+	}
+	if lacksPrice {
 		warn("no_price", "The price of %s is not known, so limits.cost_usd has no effect and the run shows no cost; "+
 			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
 	}
@@ -237,10 +237,11 @@ func AccessProblems(j *job.Job, env settings.Environment) (all []error) {
 func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn func(name, secret string)) error {
 	if m.Auth == "oidc" {
 		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
-		if err == nil {
-			e.Workload, e.Transport = id.Workload(), id
+		if err != nil {
+			return err
 		}
-		return err
+		e.Workload, e.Transport = id.Workload(), id
+		return nil
 	}
 	key, err := env.Key(m.APIKeyEnv)
 	switch e.APIKey = key; {
@@ -304,11 +305,11 @@ func WithoutCostLimit(j *job.Job) *job.Job {
 // readScript reads the scripted session at path.
 func readScript(ctx context.Context, path string) (*scripted.Script, error) {
 	raw, err := boundedfile.Read(ctx, path, maxScriptBytes)
-	if err == nil && len(raw) > maxScriptBytes {
-		err = fmt.Errorf("it has more than %d bytes", maxScriptBytes)
-	}
 	if err != nil {
 		return nil, settings.ReadFailure(path, err)
+	}
+	if len(raw) > maxScriptBytes {
+		return nil, settings.ReadFailure(path, fmt.Errorf("it has more than %d bytes", maxScriptBytes))
 	}
 	script, err := scripted.Read(filepath.Base(path), bytes.NewReader(raw))
 	if err != nil {

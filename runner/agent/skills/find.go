@@ -37,7 +37,8 @@ func Find(base *gitops.Checkout, folders []string) (Found, error) {
 		if err != nil {
 			return s.found, err
 		}
-		switch target := path.Join(path.Dir(folder), entry.Target); {
+		target := path.Join(path.Dir(folder), entry.Target) // of a link
+		switch {
 		case entry.Kind == gitops.BaseFolder:
 			if err := s.addFolder(folder, 0); err != nil {
 				return s.found, err
@@ -176,7 +177,7 @@ func (s *search) listFiles(skill *Skill, dir, below string, depth int) error {
 			if err := s.listFiles(skill, dir, name, depth+1); err != nil {
 				return err
 			}
-		case e.Kind != gitops.BaseFile || name == fileName:
+		case e.Kind != gitops.BaseFile || name == fileName: // neither listed nor counted
 		case hasRoom && isVisible:
 			skill.Files = append(skill.Files, name)
 		default:

@@ -131,9 +131,10 @@ func split(raw []byte) (head, text []byte, err error) {
 		if string(bytes.TrimRight(line, " \t\r")) == mark {
 			return rest[:start], rest[min(next, len(rest)):], nil
 		}
-		if start = next; !hasLine {
+		if !hasLine {
 			break
 		}
+		start = next
 	}
 	return nil, nil, fmt.Errorf("has a front matter without an end: no line --- within %d bytes", maxFrontMatter)
 }

@@ -145,19 +145,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, cutAfter, err := s.answer(r, raw, request, number)
-	if err == nil && answer.Usage.Total() == 0 {
-		if answer.Usage = s.options.Usage; answer.Usage.Total() == 0 {
-			answer.Usage.Input = leastTokens(raw)
-		}
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		s.refuse(w, number, err)
-	case request.Settings.NoStream:
-		writeJSON(w, http.StatusOK, response(answer, answer.Status, answer.Output))
-	default:
-		s.stream(w, answer, cutAfter)
+		return
 	}
+	if answer.Usage.Total() == 0 {
+		answer.Usage = s.options.Usage
+	}
+	if answer.Usage.Total() == 0 {
+		answer.Usage.Input = leastTokens(raw)
+	}
+	if request.Settings.NoStream {
+		writeJSON(w, http.StatusOK, response(answer, answer.Status, answer.Output))
+		return
+	}
+	s.stream(w, answer, cutAfter)
 }
 
 // leastTokens returns a low estimate of a request's tokens, for sessions without usage.

@@ -333,14 +333,15 @@ func (r *itemReader) beginsWithSameTypes(listed []json.RawMessage) bool {
 // received pieces.
 func (r *itemReader) fillHeldBack(listed []json.RawMessage, sameItems bool) (err error) {
 	for i := r.handedOver; i < len(r.items); i++ {
-		switch {
-		case emptyField(r.items[i].item) == "":
-		case sameItems && emptyField(listed[i]) == "":
+		if emptyField(r.items[i].item) == "" {
+			continue
+		}
+		if sameItems && emptyField(listed[i]) == "" {
 			r.items[i].item = listed[i]
-		default:
-			if r.items[i], _, err = r.withText(r.items[i], true); err != nil {
-				return err
-			}
+			continue
+		}
+		if r.items[i], _, err = r.withText(r.items[i], true); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -353,10 +354,13 @@ func (r *itemReader) addAnnounced() (err error) {
 		if announced, _, err = r.withText(announced, true); err != nil {
 			return err
 		}
-		if fields := rawitem.FieldsOf(announced.item); fields.Status == "in_progress" {
-			if !slices.Contains(slices.Collect(maps.Values(textKinds)), fields.Type) {
-				continue
-			}
+		fields := rawitem.FieldsOf(announced.item)
+		isUnfinished := fields.Status == "in_progress"
+		hasTextEvents := slices.Contains(slices.Collect(maps.Values(textKinds)), fields.Type)
+		if isUnfinished && !hasTextEvents {
+			continue
+		}
+		if isUnfinished {
 			if announced.item, err = rawitem.WithFields(announced.item, map[string]any{"status": "completed"}); err != nil {
 				return err
 			}

@@ -95,7 +95,8 @@ func (c *Client) send(ctx context.Context, raw []byte) (response *http.Response,
 // expired, and the second call exchanges a token for another one.
 func (c *Client) sendWithFreshKey(send func() error) error {
 	err := send()
-	if err != nil && c.usesKeyExchange && exchange.FailureOf(err).Kind == model.Unauthorized {
+	isKeyRefused := err != nil && exchange.FailureOf(err).Kind == model.Unauthorized
+	if isKeyRefused && c.usesKeyExchange {
 		err = send()
 	}
 	if err != nil {
@@ -160,9 +161,8 @@ func (c *Client) Compact(ctx context.Context, r model.Request) (*model.Response,
 			return err
 		})
 	})
-	var failure *model.Failure
 	notSupported := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
-	if errors.As(err, &failure) && slices.Contains(notSupported, failure.Status) {
+	if failure, isFailure := errors.AsType[*model.Failure](err); isFailure && slices.Contains(notSupported, failure.Status) {
 		return nil, model.ErrNoCompaction
 	}
 	if err != nil {

@@ -28,13 +28,13 @@ type pollState struct {
 // newItems are the items since the last request.
 func (s *Script) poll(newItems []json.RawMessage) (*model.Response, error) {
 	s.polls.newItems = append(s.polls.newItems, newItems...)
+	if s.StillRuns == nil {
+		newItems = nil
+	}
 	var waiting []string
 	var calls []json.RawMessage
 	for _, item := range newItems {
 		callID, output := outputIn(item)
-		if s.StillRuns == nil {
-			continue
-		}
 		tool, arguments, runs := s.StillRuns(output)
 		if !runs {
 			continue
