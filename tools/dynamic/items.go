@@ -45,11 +45,11 @@ func itemsResult(ctx context.Context, items []json.RawMessage) tools.Result {
 	var images tools.Images
 	for _, raw := range items {
 		var i item
-		err := json.Unmarshal(raw, &i)
+		isValid := json.Unmarshal(raw, &i) == nil
 		switch {
-		case err == nil && i.Type == textItem && i.Text != nil:
+		case isValid && i.Type == textItem && i.Text != nil:
 			lines = append(lines, strings.TrimSuffix(*i.Text, "\n"))
-		case err == nil && i.Type == imageItem && i.Image != nil:
+		case isValid && i.Type == imageItem && i.Image != nil:
 			lines = append(lines, addImage(ctx, &images, *i.Image))
 		default:
 			lines = append(lines, "[An item is left out: it is neither "+textItem+" with text nor "+imageItem+" with image_url.]")

@@ -89,16 +89,17 @@ func (w *typeWriter) referredType(reference string, indent, depth int) string {
 
 // joinTypes returns the types of several schemas without duplicates, joined by sign: " | " or " & ".
 func (w *typeWriter) joinTypes(schemas []any, sign string, indent, depth int) string {
+	isUnion := sign == " | "
 	var all []string
 	for _, schema := range schemas {
 		text := w.typeOf(schema, indent, depth+1)
-		if sign == " & " && strings.Contains(text, " | ") {
-			text = "(" + text + ")"
-		}
-		if text == unknown && sign == " | " {
+		if isUnion && text == unknown {
 			return unknown
 		}
-		if !slices.Contains(all, text) && (text != unknown || sign == " | ") {
+		if !isUnion && strings.Contains(text, " | ") {
+			text = "(" + text + ")"
+		}
+		if text != unknown && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

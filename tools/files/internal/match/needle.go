@@ -122,7 +122,8 @@ const byFrequency = " etranisolcdpum\t_fhgb.y,()=v\"w:x0;1/-{}k*'jz[]2q&"
 func rarest(text []byte) int {
 	best := -1
 	for i := range len(text) {
-		if nonASCIIForm(text[i]) == "" && (best < 0 || rarity(text[i]) > rarity(text[best])) {
+		isRarest := best < 0 || rarity(text[i]) > rarity(text[best])
+		if isRarest && nonASCIIForm(text[i]) == "" {
 			best = i
 		}
 	}

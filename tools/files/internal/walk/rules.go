@@ -97,10 +97,12 @@ func (f Folder) Below(e Entry) Folder {
 // visibility reports whether git ignores an entry of a folder, and whether the entry is listed: because it is not
 // ignored, or because it is tracked or contains tracked files.
 func (r *Rules) visibility(f Folder, name string, isDir bool) (ignored, visible bool) {
-	switch {
-	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.path+name):
+	isHidden := len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.path+name)
+	if isHidden || strings.EqualFold(name, ".git") {
 		return true, false
-	case r.All || len(f.ignoreLists) == 0 && !f.ignored:
+	}
+	hasRules := f.ignored || len(f.ignoreLists) > 0
+	if r.All || !hasRules {
 		return false, true
 	}
 	path := r.prefix + f.path + name
