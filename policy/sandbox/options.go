@@ -171,7 +171,6 @@ func openUnconfined(o Options) (*Sandbox, error) {
 // Probe opens and closes a sandbox to find the reachable level. It tries an overlay; the error may
 // be an OverlayError.
 func Probe(ctx context.Context, o Options) (Probed, error) {
-	o.Discarded = true
 	s, err := Open(ctx, o)
 	if err != nil {
 		return Probed{Level: LevelNone, Layers: []string{}}, err

@@ -139,7 +139,10 @@ func TestProbeFindsUnsuitableOverlay(t *testing.T) {
 // The layer of an overlay is mounted once: who comes later waits for all that a sandbox
 // which was left has running.
 func TestOverlayMountsOnce(t *testing.T) {
-	box, o := confined(t, "full", overlaid(t))
+	box, o := confined(t, "full", func(o *Options) {
+		overlaid(t)(o)
+		o.Volatile = true
+	})
 	run(t, box, o, "echo 1 >new")
 	next := o
 	next.EarlyProcess, next.overlayWait = nil, 1

@@ -46,9 +46,6 @@ type Folders struct {
 	// visible and stay unchanged. Overlays require namespaces.
 	Overlay     string
 	LowerLayers []string
-	// Discarded means that a crash of the machine may lose the changes in overlays. Otherwise closing the
-	// sandbox waits until all of their file system is on disk.
-	Discarded bool
 	// Tree is the overlaid workspace for this process's View, from sandbox.Tree.
 	Tree string
 	// MountedElsewhere means that another sandbox has mounted the workspace and hidden its hidden files.
@@ -62,6 +59,8 @@ type Folders struct {
 	// RemoveHidden removes hidden files from the overlay instead of covering them. The overlay must have
 	// no other use.
 	RemoveHidden bool
+	// Volatile means that the changes in overlays need not survive a crash of the machine.
+	Volatile bool
 	// Restrictions returns further files that commands must not change, or not see unchanged. It gets
 	// the writable and home folders with resolved links. It is called for each plan and may be nil.
 	Restrictions func(writable, homes []string) (Restrictions, error) `json:"-"`

@@ -41,7 +41,7 @@ func (p *Plan) Mounts() []stage.Mount {
 		}
 	}
 	if f.Overlay != "" {
-		p.addMount(stage.Mount{Kind: stage.Overlay, Path: p.workspace, Source: f.Overlay, Frozen: f.LowerLayers})
+		p.addMount(stage.Mount{Kind: stage.Overlay, Path: p.workspace, Source: f.Overlay, Frozen: f.LowerLayers, Volatile: f.Volatile})
 	}
 	p.mountRestrictions()
 	p.mountBorrowed()
@@ -90,7 +90,7 @@ func (p *Plan) borrowWorkspace() {
 // sandboxes. Changes that are stored inside the folder go to Below: each needs its own overlay, and the
 // kernel stacks only a few.
 func (f Folders) privateOverlay(path, name string) stage.Mount {
-	mount := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.inScratch(name), Optional: true}
+	mount := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.inScratch(name), Optional: true, Volatile: f.Volatile}
 	for _, scratch := range f.EarlierScratch {
 		changes := filepath.Join(scratch, name)
 		switch {
@@ -104,10 +104,7 @@ func (f Folders) privateOverlay(path, name string) stage.Mount {
 	return mount
 }
 
-func (p *Plan) addMount(m stage.Mount) {
-	m.Volatile = m.Kind == stage.Overlay && p.folders.Discarded
-	p.mounts[m.Path] = m
-}
+func (p *Plan) addMount(m stage.Mount) { p.mounts[m.Path] = m }
 
 // addSource adds a mount of source at path if source exists.
 func (p *Plan) addSource(kind stage.MountKind, path, source string) {

@@ -228,7 +228,7 @@ func newOverlay(m Mount) (fd int, err error) {
 		changes = append(changes, fd)
 	}
 	for _, below := range slices.Backward(changes[1:]) {
-		tree, err := overlay(m, below)
+		tree, err := overlay(m, below, "ro")
 		if err != nil {
 			return -1, err
 		}
@@ -237,11 +237,15 @@ func newOverlay(m Mount) (fd int, err error) {
 			return -1, err
 		}
 	}
+	if m.Volatile {
+		return overlay(m, changes[0], "volatile")
+	}
 	return overlay(m, changes[0])
 }
 
-// overlay returns an overlay of m.Path with the changes of one folder. changesFD is its descriptor.
-func overlay(m Mount, changesFD int) (fd int, err error) {
+// overlay returns an overlay of m.Path with the changes of one folder. changesFD is its descriptor. The end of
+// an overlay writes the whole file system of the changes to disk, unless a flag is "ro" or "volatile".
+func overlay(m Mount, changesFD int, flags ...string) (fd int, err error) {
 	var lower []string
 	for _, path := range append(upperFolders(m.Frozen), m.Path) { // as descriptors, because the kernel accepts only 255 bytes
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -252,16 +256,10 @@ func overlay(m Mount, changesFD int) (fd int, err error) {
 		lower = append(lower, fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
 	folder := fmt.Sprintf("/proc/self/fd/%d/", changesFD) // as a descriptor, because a mount may cover the path
-	flags := []string{"userxattr"}
-	if m.Volatile { // otherwise unmounting waits until the whole file system of the changes is on disk
-		flags = append(flags, "volatile")
-		if err := os.RemoveAll(folder + "work/work/incompat"); err != nil { // the mark of an earlier volatile mount, which the kernel refuses
-			return -1, err
-		}
-	}
+	_ = os.RemoveAll(folder + "work/work/incompat")       // a volatile overlay's mark, with which the kernel mounts no other
 	return newMount("overlay", writableMount, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
-	}, flags...)
+	}, append(flags, "userxattr")...)
 }
 
 func upperFolders(overlays []string) (folders []string) {

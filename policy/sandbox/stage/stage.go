@@ -89,7 +89,7 @@ type Mount struct {
 	Frozen   []string  `json:"frozen,omitempty"`
 	File     bool      `json:"file,omitempty"`
 	Optional bool      `json:"optional,omitempty"` // skipped if it fails
-	Volatile bool      `json:"volatile,omitempty"` // the changes of an overlay are not written to disk: nobody needs them later
+	Volatile bool      `json:"volatile,omitempty"` // new changes of an overlay need not reach the disk
 }
 
 // Landlock lists the ruleset's grants. It skips missing paths.
