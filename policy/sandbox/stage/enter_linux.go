@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 )
 
-// enter confines the process and serves commands. It exits the process and does not return.
+// enter confines the process and serves commands. It exits the process and does not return. Only an init
+// function may call it, because Go runs those on the first thread: commands inherit this thread's Landlock
+// domain, and die with it. runtime.LockOSThread would start one more thread to drop the rights of.
 func enter() {
-	runtime.LockOSThread() // commands inherit this thread's Landlock domain, and die with it
 	if err := confineAndServe(new(conn)); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
 		os.Exit(126)
