@@ -213,6 +213,16 @@ func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written)
 // and ignored files and links. It does not look into folders that are ignored as a whole. It reads
 // the content only of tracked files with changed stat data.
 func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, error) {
+	files := func(yield func(string, index.Stat) bool) {
+		for path, u := range snap.untracked {
+			if u.Stat != nil && !yield(path, *u.Stat) {
+				return
+			}
+		}
+	}
+	if scan.New(c.work.ScanTree(), snap.index, nil).Same(ctx, snap.folders, files) {
+		return nil, nil
+	}
 	var changed []string
 	seen := map[string]bool{}
 	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {

@@ -22,6 +22,7 @@ type Snapshot struct {
 	untracked       map[string]untrackedPath // by path
 	movedSubmodules []string                 // submodules that are on another commit than in the base
 	dirty           map[string]bool          // tracked paths that differ from the commit that the work tree is based on
+	folders         scan.Folders             // of the checkout; nil if unknown
 }
 
 // untrackedPath is an untracked file, link or folder.
@@ -158,7 +159,7 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	for _, path := range s.Differing() {
 		snap.dirty[path] = true
 	}
-	snap.index = refreshed(ix, s, began)
+	snap.index, snap.folders = refreshed(ix, s, began), s.Folders(began)
 	return snap, nil
 }
 

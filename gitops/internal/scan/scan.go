@@ -94,6 +94,8 @@ type Scan struct {
 	parallelErr      error           // errors of folders that other goroutines scanned
 	Suspects         []Suspect       // tracked files whose content must be compared
 	AttributeFolders map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
+	folders          Folders         // all that were listed
+	unread           bool            // a folder may not be read
 	goroutineSlots   chan struct{}   // one slot for each folder that another goroutine may scan
 	spare            [][]listedName  // lists of scanned folders, for reuse
 }
@@ -102,8 +104,8 @@ type Scan struct {
 func New(t Tree, ix *index.File, report func(Found)) *Scan {
 	return &Scan{
 		tree: t, settings: &t.Repo.Settings, index: ix, report: report,
-		AttributeFolders: map[string]bool{},
-		goroutineSlots:   make(chan struct{}, runtime.GOMAXPROCS(0)-1),
+		AttributeFolders: map[string]bool{}, folders: Folders{},
+		goroutineSlots: make(chan struct{}, runtime.GOMAXPROCS(0)-1),
 	}
 }
 
@@ -183,8 +185,13 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at folderRange) ([]lis
 		return nil, fmt.Errorf("list %q: %w", at.path, err)
 	}
 	defer f.Close()
+	before, err := lstatIn(int(f.Fd()), ".")
+	if err != nil {
+		return nil, fmt.Errorf("list %q: %w", at.path, err)
+	}
 	var names []listedName
 	s.locked(func() {
+		s.folders[at.path] = before.stat
 		if last := len(s.spare) - 1; last >= 0 {
 			names, s.spare = s.spare[last], s.spare[:last]
 		}
@@ -291,7 +298,7 @@ func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.
 			return context.Cause(ctx)
 		}
 		rest := s.index.Path(i)[len(at.path):]
-		if next < len(names) && names[next].inGit == string(rest) && s.provenUnchanged(names[next], i) {
+		if next < len(names) && names[next].inGit == string(rest) && s.provenUnchanged(names[next].Lstat, i) {
 			seen[next] = true
 			next++
 			i++
@@ -351,6 +358,7 @@ func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, bel
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
 	err := s.openAndScan(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
+		s.locked(func() { s.unread = true })
 		s.reportFound(Found{Kind: Unreadable, Path: path, Dir: true})
 		return nil
 	}
@@ -404,17 +412,17 @@ func (s *Scan) compareFile(dir *os.Root, names []listedName, n int, there bool, 
 		s.compareSubmodule(dir, names[n], e)
 		return nil
 	}
-	if s.provenUnchanged(names[n], i) {
+	if s.provenUnchanged(names[n].Lstat, i) {
 		return nil
 	}
 	return s.suspectEntry(dir, names[n], i)
 }
 
 // provenUnchanged reports whether a file's metadata proves that it equals entry i of the index.
-func (s *Scan) provenUnchanged(n listedName, i int) bool {
+func (s *Scan) provenUnchanged(now Lstat, i int) bool {
 	e := s.index.Metadata(i)
-	return e.Stage == 0 && !e.IntentToAdd && ModeOf(s.settings, n.mode, e.Mode) == e.Mode &&
-		Unchanged(s.settings, e.Stat, n.Lstat, s.index.Modified)
+	return e.Stage == 0 && !e.IntentToAdd && ModeOf(s.settings, now.mode, e.Mode) == e.Mode &&
+		Unchanged(s.settings, e.Stat, now, s.index.Modified)
 }
 
 // suspectEntry adds a file to the suspects, or reports it as deleted if git could not record what

@@ -75,7 +75,11 @@ func exceedsGitLimits(path string) bool {
 func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedName, at folderRange) error {
 	path := at.path + n.inGit
 	sub, err := regularfile.OpenFolder(dir, n.onDisk)
-	if errors.Is(err, fs.ErrPermission) || regularfile.Absent(err) { // removed meanwhile
+	if errors.Is(err, fs.ErrPermission) {
+		s.locked(func() { s.unread = true })
+		return nil
+	}
+	if regularfile.Absent(err) { // removed meanwhile
 		return nil
 	}
 	if err != nil {
@@ -90,6 +94,7 @@ func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedNa
 	defer closeUpper(upper)
 	err = s.scanFolder(ctx, sub, folderRange{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores, upper: upper})
 	if errors.Is(err, fs.ErrPermission) {
+		s.locked(func() { s.unread = true })
 		return nil
 	}
 	return err

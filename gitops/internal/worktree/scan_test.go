@@ -1,12 +1,15 @@
 package worktree_test
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
@@ -64,6 +67,61 @@ func without(list []string, some ...string) []string {
 		}
 	}
 	return rest
+}
+
+// Nothing changed only if the metadata of all folders and files says so.
+func TestScanProvesSameness(t *testing.T) {
+	for what, of := range map[string]struct {
+		same bool
+		do   func(r gittest.Repo)
+	}{
+		"nothing":                   {true, func(gittest.Repo) {}},
+		"new in an ignored folder":  {true, func(r gittest.Repo) { r.Write("build/more", "m\n") }},
+		"a tracked file":            {false, func(r gittest.Repo) { r.Write("README", "one\n2wo\n") }},
+		"a mode":                    {false, func(r gittest.Repo) { r.Chmod("src/main.go", 0o755) }},
+		"a tracked file is missing": {false, func(r gittest.Repo) { r.Remove("src/deep/er/x") }},
+		"an untracked file":         {false, func(r gittest.Repo) { r.Write("new/a", "b\n") }},
+		"an ignored file":           {false, func(r gittest.Repo) { r.Write("src/out.log", "p\n") }},
+		"new":                       {false, func(r gittest.Repo) { r.Write("src/deep/more", "m\n") }},
+		"new in an empty folder":    {false, func(r gittest.Repo) { r.Write("hollow/more", "m\n") }},
+		"a link to the folder": {false, func(r gittest.Repo) {
+			must.Do(t, os.Rename(r.Path("src"), r.Path("build/src")))
+			r.Link("build/src", "src")
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := gittest.New(t)
+			r.Write(".gitignore", "*.log\n/build/\n")
+			r.Seed()
+			for name, content := range map[string]string{"src/out.log": "o\n", "build/out": "o\n", "new/a": "a\n", "hollow/x": ""} {
+				r.Write(name, content)
+			}
+			r.Remove("hollow/x")
+			past := time.Now().Add(-time.Hour)
+			for _, name := range []string{"README", "gone", ".gitignore", "src", "src/main.go", "src/deep", "src/deep/er", "src/deep/er/x", "new", "new/a", "src/out.log", "hollow", "."} {
+				must.Do(t, os.Chtimes(r.Path(name), past, past))
+			}
+			r.Git("update-index", "--refresh")
+			r.Git("config", "core.ignoreCase", "false")
+			r.Git("config", "core.precomposeUnicode", "false")
+			c := open(t, r)
+			untracked := map[string]index.Stat{}
+			before := scan.New(c.work.ScanTree(), c.index(), func(f scan.Found) {
+				if !f.Dir {
+					untracked[f.Path] = f.Stat()
+				}
+			})
+			must.Do(t, before.Run(t.Context()))
+			must.Same(t, 0, len(before.Suspects), "suspects")
+			same := func(began time.Time) bool {
+				return scan.New(c.work.ScanTree(), c.index(), nil).Same(t.Context(), before.Folders(began), maps.All(untracked))
+			}
+			must.Same(t, true, same(time.Now().Add(time.Hour)), "before")
+			must.Same(t, false, same(past), "with folders that may have changed again")
+			of.do(r)
+			must.Same(t, of.same, same(time.Now().Add(time.Hour)), "after")
+		})
+	}
 }
 
 func TestScanFollowsFileSystemSettings(t *testing.T) {
