@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,30 +89,31 @@ type process struct {
 }
 
 // processes returns all processes of the namespace except this one.
-func processes() (all []process) {
-	for _, file := range statFiles("[0-9]*/stat") {
-		if p, err := readStat(file); err == nil && p.pid != os.Getpid() { // an error means that the process has exited
+func processes() []process {
+	return slices.DeleteFunc(listed("/proc"), func(p process) bool { return p.pid == os.Getpid() })
+}
+
+// listed returns the processes or threads that a folder lists. It leaves out those that exit meanwhile.
+func listed(folder string) (all []process) {
+	entries, _ := os.ReadDir(folder) // an error means that the process has exited
+	for _, entry := range entries {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
+			continue
+		}
+		stat, _ := os.ReadFile(filepath.Join(folder, entry.Name(), "stat"))
+		if p, err := parseStat(stat); err == nil {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// statFiles returns the files in /proc that match a pattern, relative to /proc.
-func statFiles(pattern string) []string {
-	files, _ := fs.Glob(os.DirFS("/proc"), pattern) // the pattern is well formed
-	return files
-}
-
 // canRun reports whether a thread of the process can run: it is neither stopped, nor in a tracing stop,
 // nor dead.
 func (p process) canRun() bool {
-	for _, file := range statFiles(fmt.Sprintf("%d/task/*/stat", p.pid)) {
-		if thread, err := readStat(file); err == nil && !strings.ContainsRune("TtZX", rune(thread.state)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(listed(fmt.Sprintf("/proc/%d/task", p.pid)), func(thread process) bool {
+		return !strings.ContainsRune("TtZX", rune(thread.state))
+	})
 }
 
 // isPending reports whether a signal is pending for the process.
@@ -122,15 +123,6 @@ func (p process) isPending(sig unix.Signal) bool {
 	line, _, _ := bytes.Cut(after, []byte("\n"))
 	pending, err := strconv.ParseUint(string(line), 16, 64)
 	return err == nil && pending&(1<<(uint(sig)-1)) != 0
-}
-
-// readStat reads a stat file of a process or thread, relative to /proc.
-func readStat(file string) (process, error) {
-	stat, err := os.ReadFile("/proc/" + file)
-	if err != nil {
-		return process{}, err
-	}
-	return parseStat(stat)
 }
 
 // parseStat parses the fields 1 to 4, 6 and 22 of a stat file. The name, field 2, may hold anything,
