@@ -2,8 +2,6 @@ package eventlog
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -56,13 +54,8 @@ type Line struct {
 // Digest returns the SHA-256 (hex) of the line, as the next event has it in Prev.
 func (l Line) Digest() string { return lineDigest(l.text) }
 
-// Event parses the line. Data of the result is a copy. Lines as Append writes them are parsed much faster than
-// others.
+// Event parses the line. Data of the result is a copy.
 func (l Line) Event() (Event, error) {
-	if e, ok := l.envelope(); ok && json.Valid(e.Data) {
-		e.Data = bytes.Clone(bytes.TrimSpace(e.Data))
-		return e, nil
-	}
 	var e Event
 	if err := plainjson.Unmarshal(l.text, &e); err != nil {
 		return Event{}, invalidLineError(l.number, err)

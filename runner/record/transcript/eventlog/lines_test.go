@@ -54,7 +54,7 @@ func TestReadsOddLinesAsJSON(t *testing.T) {
 	}
 }
 
-func FuzzEnvelope(f *testing.F) {
+func FuzzLines(f *testing.F) {
 	for _, text := range oddLines() {
 		f.Add(text)
 	}
