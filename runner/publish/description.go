@@ -68,11 +68,11 @@ func (p *Proposal) title(view *transcript.View) string {
 func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: filepath.Base(m.Record.Path()),
-		Notes: p.notes, Facts: p.facts, Earlier: p.earlierRequests, Closing: Closing(p.Task.Issue, m.Name()),
+		Remarks: sections.Remarks{Notes: p.notes, Facts: p.facts, Earlier: p.earlierRequests}, Closing: Closing(p.Task.Issue, m.Name()),
 		Site: transcript.Site{Server: m.ServerURL, Repository: m.Name()},
 	}
 	for _, reason := range p.draftReasons() {
-		options.Draft = append(options.Draft, m.Record.Redact(reason))
+		options.DraftReasons = append(options.DraftReasons, m.Record.Redact(reason))
 	}
 	if p.Task.Mode() == intake.Join { // the body becomes a comment on a person's pull request
 		return options

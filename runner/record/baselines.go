@@ -30,7 +30,7 @@ func CachePath(getenv func(variable string) string) (string, error) {
 	if cache := userFolder(getenv, "XDG_CACHE_HOME", ".cache"); filepath.IsAbs(cache) {
 		return cache, nil
 	}
-	return TemporaryPath()
+	return TemporaryPath("set HOME")
 }
 
 // baselineLifetime is how long a cached baseline is valid.

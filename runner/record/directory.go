@@ -66,33 +66,39 @@ func NewID(now time.Time) string {
 
 // DefaultPath returns the run directory to use without --out. advice tells the user how to choose another.
 func DefaultPath(getenv func(variable string) string, id, advice string) (string, error) {
-	folder, err := runsPath(getenv, advice+", or set HOME")
+	folder, err := RunsPath(getenv, advice+", or set HOME")
 	return filepath.Join(folder, id), err
 }
 
 // RunsPath returns the usual folder of run directories. In Actions it is in the runner's temporary
-// folder, otherwise in the user's state folder (XDG Base Directory Specification 0.8).
-func RunsPath(getenv func(variable string) string) (string, error) {
-	return runsPath(getenv, "set HOME")
-}
-
-// runsPath returns the folder for run directories: below the job's folder in GitHub Actions, or else below the user's
-// state folder, or else below the temporary folder. advice tells the user how to choose another place.
-func runsPath(getenv func(variable string) string, advice string) (string, error) {
+// folder, otherwise in the user's state folder (XDG Base Directory Specification 0.8), or else in a temporary
+// folder. advice tells the user how to choose another place.
+func RunsPath(getenv func(variable string) string, advice string) (string, error) {
 	if temp := getenv("RUNNER_TEMP"); temp != "" {
 		return filepath.Join(temp, "agent-ci"), nil
 	}
 	if state := StatePath(getenv); state != "" {
 		return filepath.Join(state, "runs"), nil
 	}
-	return temporaryPath(advice)
+	return TemporaryPath(advice)
 }
 
-// TemporaryPath returns the user's own folder for temporary files, and makes it.
-func TemporaryPath() (string, error) { return temporaryPath("set HOME") }
-
-func temporaryPath(advice string) (string, error) {
-	return makePrivateFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())), advice)
+// TemporaryPath returns the user's own folder for temporary files, and makes it. It accepts an existing folder
+// only if nobody else can change it. Otherwise others could replace run directories. advice tells the user how to
+// choose another place.
+func TemporaryPath(advice string) (string, error) {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid()))
+	if err := makeFolders(path, advice); err != nil {
+		return "", err
+	}
+	private, err := isPrivateFolder(path)
+	if err != nil {
+		return "", fmt.Errorf("find run directory: %w", err)
+	}
+	if !private {
+		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The folder %s, for run directories, can be changed by other users; %s.", path, advice)
+	}
+	return path, nil
 }
 
 // CampaignsPath returns the user's folder of campaign ledgers, or "" if the environment names none.
@@ -128,22 +134,6 @@ func makeFolders(path, advice string) error {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%s: %v); %s.", path, outcome.WithoutPath(err), advice).Because(err)
 	}
 	return nil
-}
-
-// makePrivateFolder makes a folder in a place where all users may write. It accepts an existing folder only
-// if nobody else can change it. Otherwise others could replace run directories.
-func makePrivateFolder(path, advice string) (string, error) {
-	if err := makeFolders(path, advice); err != nil {
-		return "", err
-	}
-	private, err := isPrivateFolder(path)
-	if err != nil {
-		return "", fmt.Errorf("find run directory: %w", err)
-	}
-	if !private {
-		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The folder %s, for run directories, can be changed by other users; %s.", path, advice)
-	}
-	return path, nil
 }
 
 // NewDirectory makes a run directory. It accepts an existing folder only if that is empty, because

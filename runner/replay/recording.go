@@ -22,13 +22,17 @@ import (
 
 // Recording has the recorded answers of everything that a replay neither asks nor starts.
 type Recording struct {
-	Answers       *Answers
-	Outputs       []transcript.ToolFinished
-	scriptCalls   transcript.ScriptCalls // the calls of recorded scripts, with the places of the fresh tree
-	Servers       *extensions.Recorded   // of tools; nil for none
-	RecordedOrder *team.Order            // of the results of waits for agents
-	// RecordedEnding says how a call of a command returned.
-	RecordedEnding func(context.Context, tools.Call) command.RecordedReturn
+	Answers *Answers
+	Outputs []transcript.ToolFinished
+	Calls   extensions.Recorded // with the places of the fresh tree
+	Order   *team.Order         // of the results of waits for agents
+}
+
+// Ending returns how the recorded call of a command returned, whatever this machine's speed.
+func (r *Recording) Ending(ctx context.Context, call tools.Call) command.RecordedReturn {
+	answer, _ := r.Calls.Answer(ctx, call)
+	_, ended := answer.Detail["exit_code"]
+	return command.RecordedReturn{Ended: ended, Session: int(answer.Session())}
 }
 
 // AskNobody returns a function that ignores questions to people. It returns nil if the run did not ask people.
@@ -60,21 +64,25 @@ type reader struct {
 
 // readRecording reads the recorded answers and calls.
 func (r *reader) readRecording() (*Recording, error) {
-	recording := &Recording{Answers: r.emptyAnswers(), RecordedOrder: team.NewOrder()}
-	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-		r.addEvent(recording, e)
-		return nil
-	})
-	calls := recording.RecordedCalls()
-	recording.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // commands return when the recorded ones did, whatever this machine's speed
-		answer, _ := calls.Answer(ctx, call)
-		_, ended := answer.Detail["exit_code"]
-		return command.RecordedReturn{Ended: ended, Session: int(answer.Session())}
+	recording := &Recording{
+		Answers: r.emptyAnswers(), Order: team.NewOrder(),
+		Calls: extensions.Recorded{Answers: map[transcript.CallRef]transcript.ToolFinished{}},
 	}
-	if err == nil {
-		recording.Servers, err = r.readServers(recording)
+	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return r.addEvent(recording, e) })
+	if err != nil {
+		return nil, err
 	}
-	return recording, err
+	for _, server := range r.run.MCPServers {
+		if server.File == "" {
+			continue
+		}
+		list, err := extensions.ReadList(r.run.Record.Directory, server)
+		if err != nil {
+			return nil, err
+		}
+		recording.Calls.Lists = append(recording.Calls.Lists, list)
+	}
+	return recording, nil
 }
 
 // emptyAnswers returns Answers for the run's model, agents and hooks, as yet without answers of the model.
@@ -95,16 +103,16 @@ func (r *reader) emptyAnswers() *Answers {
 }
 
 // addEvent adds the answer or call in an event to the recording.
-func (r *reader) addEvent(recording *Recording, e transcript.Event) {
+func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) {
 	answers := recording.Answers
 	if agent := e.OtherAgent(); agent != "" {
 		answers = answers.otherAgents.forAgent(agent)
 	}
-	recording.RecordedOrder.Apply(e)
+	recording.Order.Apply(e)
 	switch d := e.Content.(type) {
 	case transcript.ModelResponse:
 		if d.Internal {
-			return
+			return nil
 		}
 		for i := range d.Output {
 			d.Output[i] = []byte(r.pathsInJSON.Replace(string(d.Output[i])))
@@ -115,47 +123,14 @@ func (r *reader) addEvent(recording *Recording, e transcript.Event) {
 		answers.failuresBefore[before] = append(answers.failuresBefore[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
 	case transcript.ToolStarted:
 		d.Input = r.pathsInText.Replace(d.Input)
-		recording.scriptCalls.Add(d)
+		recording.Calls.Nested.Add(d)
 	case transcript.ToolFinished:
 		recording.Outputs = append(recording.Outputs, d)
+		d.Output = r.pathsInText.Replace(d.Output)
+		d.ScriptValue, err = r.replacePathsInJSON(d.ScriptValue)
+		recording.Calls.Answers[d.Ref()] = d
 	}
-}
-
-// RecordedCalls returns the recorded outputs by call, and the calls that scripts made.
-func (r *Recording) RecordedCalls() *extensions.Recorded {
-	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(r.Outputs))
-	for _, output := range r.Outputs {
-		answers[output.Ref()] = output
-	}
-	return &extensions.Recorded{Answers: answers, Nested: &r.scriptCalls}
-}
-
-// readServers returns the recorded MCP servers, which answer from the record. It returns nil if the job has
-// none.
-func (r *reader) readServers(recorded *Recording) (*extensions.Recorded, error) {
-	if len(r.run.Job.MCPServers) == 0 {
-		return nil, nil
-	}
-	servers := &extensions.Recorded{Answers: make(map[transcript.CallRef]transcript.ToolFinished), Nested: &recorded.scriptCalls}
-	for _, server := range r.run.MCPServers {
-		if server.File == "" {
-			continue
-		}
-		list, err := extensions.ReadList(r.run.Record.Directory, server)
-		if err != nil {
-			return nil, err
-		}
-		servers.Lists = append(servers.Lists, list)
-	}
-	for _, output := range recorded.Outputs {
-		output.Output = r.pathsInText.Replace(output.Output)
-		var err error
-		if output.ScriptValue, err = r.replacePathsInJSON(output.ScriptValue); err != nil {
-			return nil, err
-		}
-		servers.Answers[output.Ref()] = output
-	}
-	return servers, nil
+	return err
 }
 
 // replacePathsInJSON replaces the run's paths by the replay's in a JSON value.

@@ -13,7 +13,7 @@ import (
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[transcript.CallRef]transcript.ToolFinished
-	Nested  *transcript.ScriptCalls // the calls that scripts made
+	Nested  transcript.ScriptCalls // the calls that scripts made
 }
 
 // ReadList reads a server's list of tools from the run directory. It returns an error if the file's digest

@@ -10,7 +10,7 @@ import (
 
 // A script that runs again may make its calls in another order: each gets what it got before.
 func TestAnswersScriptCallsInAnyOrder(t *testing.T) {
-	r := Recorded{Answers: map[transcript.CallRef]transcript.ToolFinished{{Number: 1}: {Output: "of the model"}}, Nested: new(transcript.ScriptCalls)}
+	r := Recorded{Answers: map[transcript.CallRef]transcript.ToolFinished{{Number: 1}: {Output: "of the model"}}}
 	for i, input := range []string{"a", "b", "b"} {
 		began := transcript.ToolStarted{Number: i + 1, Caller: 7, Tool: "look", Input: input}
 		r.Nested.Add(began)

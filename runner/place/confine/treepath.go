@@ -40,14 +40,14 @@ func (s *Sandboxes) ClaimPath() error {
 	if !s.Private() || s.AllowsConcurrent() || s.private.path != nil {
 		return nil
 	}
-	runs, err := record.RunsPath(s.Environ.Get)
+	runs, err := record.RunsPath(s.Environ.Get, "set HOME")
 	if err != nil {
 		return err
 	}
 	p := &treePath{dir: filepath.Join(runs, treesFolder, shortDigest(s.Root)), runDir: withoutLinks(s.Record.Path())}
 	err = p.lock()
 	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) { // the folder is read-only, full, or does not support locks
-		if runs, err = record.TemporaryPath(); err != nil {
+		if runs, err = record.TemporaryPath("set HOME"); err != nil {
 			return err
 		}
 		p.dir = filepath.Join(runs, treesFolder, shortDigest(s.Root))

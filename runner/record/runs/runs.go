@@ -86,7 +86,7 @@ func (m Store) Path() (string, error) {
 	if m.Folder != "" {
 		return filepath.Abs(m.Folder)
 	}
-	return record.RunsPath(m.Getenv)
+	return record.RunsPath(m.Getenv, "set HOME")
 }
 
 // entries returns the run directories in Path. A missing folder is an error only if Folder names it.

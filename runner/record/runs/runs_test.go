@@ -128,7 +128,7 @@ func TestListsRuns(t *testing.T) {
 // What lies beside runs, or in the place of one, is none.
 func TestIgnoresNonRuns(t *testing.T) {
 	w := newWorld(t)
-	folder, err := record.RunsPath(w.get)
+	folder, err := record.RunsPath(w.get, "")
 	w.must(err)
 	id := record.NewID(w.now)
 	for _, name := range []string{"sandbox-" + id, "notes", record.NewID(w.now)} { // of which the last has no transcript

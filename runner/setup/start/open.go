@@ -80,7 +80,7 @@ func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error)
 	var order *team.Order
 	switch rec := o.Recording; {
 	case rec != nil:
-		options.Recorded, options.ReplayCommand, options.Ask, order = rec.Servers, rec.RecordedEnding, rec.AskNobody(), rec.RecordedOrder
+		options.Recorded, options.ReplayCommand, options.Ask, order = &rec.Calls, rec.Ending, rec.AskNobody(), rec.Order
 	case o.Job().Task.Questions == "ask" && o.Task.Issue != nil && s.Env.Token() != "":
 		options.Ask = (&worker.IssuePeople{Forge: o.Project.Forge, Issue: *o.Task.Issue, Redact: s.Record.Redact}).Ask
 	}

@@ -80,7 +80,7 @@ func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err er
 func (s *Start) NewReplayPlace(original *replay.Original, tree *workspace.Workspace) (p Place, err error) {
 	req := s.Assignment.Request
 	if req.Recording, err = original.ReadRecording(s.Record, tree); err == nil {
-		req.Tools, err = extensions.ReplayEmbedded(original.Record.Directory, req.Recording.RecordedCalls())
+		req.Tools, err = extensions.ReplayEmbedded(original.Record.Directory, &req.Recording.Calls)
 	}
 	if err != nil {
 		return p, err

@@ -39,15 +39,7 @@ type Options struct {
 	Head string
 	// Template is the repository's template for pull requests, unchanged. It may be empty.
 	Template string
-	// Draft has a sentence for each reason why the pull request is a draft. Compose itself adds
-	// failed checks and unconfined commands.
-	Draft []string
-	// Notes has important sentences that do not make the pull request a draft.
-	Notes []string
-	// Facts has sentences without a full stop, for the facts about the run.
-	Facts []string
-	// Earlier has the earlier requests for the change, newest first.
-	Earlier []sections.Request
+	sections.Remarks
 	// KeepRequest stores this request and the earlier ones in the body, so that a later body can
 	// show them.
 	KeepRequest bool
@@ -101,7 +93,7 @@ func (o Options) firstLines(v *transcript.View) string {
 	if o.KeepRequest {
 		s = requestComment(v, o.Earlier)
 	}
-	for _, line := range []string{Verdict(v, len(o.Draft) > 0), o.Closing} {
+	for _, line := range []string{Verdict(v, len(o.DraftReasons) > 0), o.Closing} {
 		if line != "" {
 			s += strings.TrimSuffix(line, "\n") + "\n\n"
 		}
@@ -111,9 +103,7 @@ func (o Options) firstLines(v *transcript.View) string {
 
 // source returns the source of sections. Links lead only to the site of the options.
 func (o Options) source(v *transcript.View) *sections.Source {
-	links := sections.LinksOf(v, transcript.Site{})
-	links.Site = o.Site
-	return &sections.Source{View: v, Links: links, DraftReasons: o.Draft, Notes: o.Notes, Facts: o.Facts, Earlier: o.Earlier}
+	return &sections.Source{View: v, Links: sections.LinksOf(v, o.Site), Remarks: o.Remarks}
 }
 
 // ending is the text after the last call that is shown.

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
@@ -24,8 +25,8 @@ func TestBodyGolden(t *testing.T) {
 		options Options
 	}{
 		{"body_full.md", transcripttest.Greeting(), Options{
-			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Site: transcript.Site{Server: "https://github.com", Repository: "example/greet"}, Draft: []string{"lint did not pass before the change either."},
-			Head: "<!-- agent-ci: draft -->\n", Notes: []string{"Checks wait for approval."}, Template: "<!-- Thanks! -->\n## Checklist\n\n- [x] Tests were added\n",
+			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Site: transcript.Site{Server: "https://github.com", Repository: "example/greet"}, Remarks: sections.Remarks{DraftReasons: []string{"lint did not pass before the change either."}, Notes: []string{"Checks wait for approval."}},
+			Head: "<!-- agent-ci: draft -->\n", Template: "<!-- Thanks! -->\n## Checklist\n\n- [x] Tests were added\n",
 		}},
 		{"body_digest.md", transcripttest.Greeting(), Options{Mode: digest}},
 		{"body_none.md", transcripttest.Greeting(), Options{Mode: none}},

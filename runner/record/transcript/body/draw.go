@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -195,7 +196,7 @@ func Document(v *transcript.View) string {
 	if verdict := Verdict(v, false); verdict != "" {
 		p.addIfFits("\n" + verdict)
 	}
-	p.addSections(sourceOf(v, transcript.Site{}).ForPages(sections.Document))
+	p.addSections(sourceOf(v, v.Site()).ForPages(sections.Document))
 	var entries []block
 	for _, e := range shownEntries(v, full) {
 		entries = append(entries, entryBlock(e, full, 0)) // 0: the number of calls before a block only matters if blocks are left out
@@ -208,7 +209,7 @@ func Document(v *transcript.View) string {
 // Outline returns the result of a run without its calls, in up to limit UTF-16 units. Links lead to
 // site; a zero site means the one in the transcript.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
-	return strings.TrimLeft(Draw("", sourceOf(v, site).ForPages(sections.Summary), limit), "\n")
+	return strings.TrimLeft(Draw("", sourceOf(v, cmp.Or(site, v.Site())).ForPages(sections.Summary), limit), "\n")
 }
 
 // sourceOf returns the source of sections for a document that says how the run ended, if it did.

@@ -285,9 +285,9 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	t.Helper()
 	v := projected(t, everywhere(s))
 	o := Options{
-		Mode: mode, limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
+		Mode: mode, limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Closing: "Fixes #7",
 		Site:        []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
-		KeepRequest: true, Earlier: []sections.Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}},
+		KeepRequest: true, Remarks: sections.Remarks{DraftReasons: []string{s}, Notes: []string{s}, Earlier: []sections.Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}}},
 	}
 	posts, err := composed(v, o)
 	if err != nil {

@@ -25,7 +25,7 @@ func TestBodyRemembersEarlierRequests(t *testing.T) {
 		t.Fatalf("it remembers %+v", first)
 	}
 	view.Task.RequestText, view.Task.Actor, view.Started.RunID = "Shout, @octocat.", "ada", "second"
-	posts = must.Get(composed(view, Options{KeepRequest: true, Earlier: first}))(t)
+	posts = must.Get(composed(view, Options{KeepRequest: true, Remarks: sections.Remarks{Earlier: first}}))(t)
 	golden.Compare(t, "testdata/body_follow_up.md", withoutMemory(posts.Body))
 	second := Requests(posts.Body)
 	if len(second) != 2 || second[0].Run != "second" || second[0].Asked != "Shout, @octocat." {
@@ -66,7 +66,7 @@ func TestBoundsStoredRequests(t *testing.T) {
 		}
 	}
 	untold := earlier[len(earlier)-1].OmittedRequests
-	posts, err := composed(projected(t, bare()), Options{KeepRequest: true, Earlier: earlier})
+	posts, err := composed(projected(t, bare()), Options{KeepRequest: true, Remarks: sections.Remarks{Earlier: earlier}})
 	if want := fmt.Sprintf("\n%d earlier requests are not shown.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
 		t.Errorf("it does not say %q: %v", want, err)
 	}

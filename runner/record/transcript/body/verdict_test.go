@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
@@ -50,7 +51,7 @@ func TestVerdictLeadsBody(t *testing.T) {
 		view.Verify = &transcript.Verify{Attempt: test.attempt, Passed: true, Rows: test.rows}
 		view.Change = &transcript.Change{Files: []changeset.File{{Path: "a", Status: "M"}}}
 		view.Models = []transcript.ModelUse{{Model: "m", CostUSD: 0.0612, Price: list}}
-		posts := must.Get(Compose(view, Options{Head: "<!-- mark -->\n", Closing: "Fixes #7", Draft: test.draft}))(t)
+		posts := must.Get(Compose(view, Options{Head: "<!-- mark -->\n", Closing: "Fixes #7", Remarks: sections.Remarks{DraftReasons: test.draft}}))(t)
 		got, _ := strings.CutPrefix(posts.Body, "<!-- mark -->\n")
 		if line, rest, _ := strings.Cut(got, "\n"); line != want || !strings.HasPrefix(rest, "\nFixes #7\n") {
 			t.Errorf("got  %s\nwant %s", line, want)

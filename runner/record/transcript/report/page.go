@@ -10,7 +10,6 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
@@ -25,7 +24,7 @@ var (
 // page draws the whole page. entries writes the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
 	o.FileDiffs = o.fileDiffs()
-	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: true, Timeline: &o.Timeline}
+	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, o.View.Site()), EndKnown: true, Timeline: &o.Timeline}
 	beforeTimeline, afterTimeline := source.ForPages(sections.Report), source.ForPages(sections.Details)
 	places := slices.Concat(beforeTimeline, []document.Section{{ID: "timeline", Title: "Timeline"}}, afterTimeline)
 	return h.Doctype(h.HTML(

@@ -20,12 +20,8 @@ type Links struct {
 	Commits []string // commits that the forge has
 }
 
-// LinksOf returns the links for a run. They lead to site, which must be trusted. A zero site means
-// the one in the transcript.
+// LinksOf returns the links for a run. They lead to site, which must be trusted.
 func LinksOf(v *transcript.View, site transcript.Site) Links {
-	if site == (transcript.Site{}) {
-		site = v.Site()
-	}
 	l := Links{Site: site, Issue: v.Task.Issue}
 	onForge := v.Started.Publish == "github"
 	if onForge || v.Started.RunPage != "" {

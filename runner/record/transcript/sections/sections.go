@@ -16,13 +16,17 @@ type Source struct {
 	Links Links
 	// EndKnown means that the reader knows already how the run ended, if it did.
 	EndKnown bool
-	// DraftReasons has the reasons why the pull request is a draft. Notes has further remarks. Facts has
-	// sentences without a full stop, for the facts about the run.
-	DraftReasons, Notes, Facts []string
-	// Earlier has the earlier requests, newest first.
-	Earlier []Request
+	Remarks
 	// Timeline has facts from all events; may be nil.
 	Timeline *Timeline
+}
+
+// Remarks are what a pull request shows besides the run's view.
+type Remarks struct {
+	DraftReasons []string  // a sentence for each reason why the pull request is a draft, except failed checks and unconfined commands
+	Notes        []string  // important sentences that do not make the pull request a draft
+	Facts        []string  // sentences without a full stop, for the facts about the run
+	Earlier      []Request // the earlier requests for the change, newest first
 }
 
 // Timeline has facts that need a pass over all events.
@@ -41,12 +45,12 @@ type Refusal struct {
 	Tool, Topic, Rule string
 }
 
-// pages is a set of places that show sections: pages and parts of a page.
-type pages int
+// Pages is a set of places that show sections: pages and parts of a page.
+type Pages int
 
 // The pages, and parts of pages, that have sections.
 const (
-	PullRequest pages = 1 << iota // the body of a pull request
+	PullRequest Pages = 1 << iota // the body of a pull request
 	Lessons                       // the body of a pull request that has only lessons
 	Failures                      // the comment on an issue when a run ended
 	Summary                       // the summary of a workflow step
@@ -64,7 +68,7 @@ const (
 // sectionTable maps sections to the places that have them. Empty sections are left out.
 var sectionTable = []struct {
 	of func(*Source) document.Section
-	on pages
+	on Pages
 }{
 	{outcomeSection, outline},
 	{separateLessonsSection, Lessons},
@@ -101,7 +105,7 @@ var sectionTable = []struct {
 }
 
 // ForPages returns the sections that a place shows, without empty ones.
-func (s *Source) ForPages(place pages) (all []document.Section) {
+func (s *Source) ForPages(place Pages) (all []document.Section) {
 	for _, row := range sectionTable {
 		if row.on&place == 0 {
 			continue
