@@ -24,9 +24,9 @@ func Describe(event transcript.Event) (e Entry) {
 		if scripted != "" {
 			scripted += "), no model is asked"
 		}
-		e = Entry{Line: document.Format("**run %s**%s%s", d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
+		e = line("**run %s**%s%s", d.RunID, withPrefix(" of ", d.Key), scripted).withTexts()
 	case transcript.RunResumed:
-		e = detailEntry("**resumed** after %s, by agent-ci %s", cmp.Or(d.PreviousEnd, "it was killed"), d.Version)
+		e = detail("**resumed** after %s, by agent-ci %s", cmp.Or(d.PreviousEnd, "it was killed"), d.Version)
 		if d.TornBytes > 0 {
 			e.add("; " + transcript.CountNoun(d.TornBytes, "byte") + " of a torn last line were cut off")
 		}
@@ -37,26 +37,27 @@ func Describe(event transcript.Event) (e Entry) {
 			e.add("; the work was put into the checkout again")
 		}
 	case transcript.RunFinished:
-		e = detailEntry("**run finished**: %s/%s after %s", d.Outcome, d.Reason, transcript.FormatSeconds(d.Seconds))
-		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, withoutTexts
+		e = detail("**run finished**: %s/%s after %s", d.Outcome, d.Reason, transcript.FormatSeconds(d.Seconds)).bad(outcome.Outcome(d.Outcome).ExitCode() != 0).withTexts()
+		e.Message = d.Message
 	case transcript.Task:
-		e = detailEntry("**task**%s", withPrefix(": ", d.Title))
-		e.Texts = []LongText{{"Text", d.Text}}
+		e = detail("**task**%s", withPrefix(": ", d.Title)).withTexts(LongText{"Text", d.Text})
 	case transcript.Workspace:
-		e = Entry{Line: document.Format("**base** is %s", strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
+		e = line("**base** is %s", strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))).withTexts()
 	case transcript.Policy:
 		if len(d.Layers) == 0 {
-			return Entry{Line: document.Format("**WARNING**: commands run unconfined, with all rights of this user"), Bad: true}
+			return line("**WARNING**: commands run unconfined, with all rights of this user").bad(true)
 		}
-		e = Entry{Line: document.Format("**commands are confined**%s%s", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
+		e = line("**commands are confined**%s%s", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())).bad(d.Unconfined())
 	case transcript.Setup:
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
-		e = Entry{Line: document.Format("**%s**: exit %d after %s", name, d.ExitCode, formatSeconds(d.Seconds)), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
+		e = line("**%s**: exit %d after %s", name, d.ExitCode, formatSeconds(d.Seconds)).bad(d.ExitCode != 0)
+		e.addOutput("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)
 	case transcript.HostRequest:
 		if d.Allowed {
-			return detailEntry("**allowed** to reach %s", d.Target)
+			return detail("**allowed** to reach %s", d.Target)
 		}
-		e = Entry{Line: document.Format("**refused** to reach %s%s", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
+		e = neighbour("**refused** to reach %s%s", d.Target, withPrefix(": ", d.Reason)).bad(true)
+		e.Host, e.RefusedBy = d.Target, cmp.Or(d.Rule, "no rule allows it")
 		if d.Request != "" {
 			e.add(" The request was " + d.Request + ".")
 		}
@@ -64,48 +65,47 @@ func Describe(event transcript.Event) (e Entry) {
 			e.add(" To let it through, " + d.Remedy + ".")
 		}
 	case transcript.SecretUsed:
-		e = Entry{Line: document.Format("**secret %s** was used %d times by %s for %s", d.Name, d.Uses, d.Sandbox, d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
-			e.Line, e.Detail = document.Format("**secret %s** is used by %s for %s", d.Name, d.Sandbox, d.Target), false
+			return neighbour("**secret %s** is used by %s for %s", d.Name, d.Sandbox, d.Target)
 		}
+		e = neighbour("**secret %s** was used %d times by %s for %s", d.Name, d.Uses, d.Sandbox, d.Target)
+		e.Detail = d.Uses == 1 || !d.Ended
 	case transcript.Service:
 		if d.State == transcript.ServiceReady {
-			return Entry{Line: document.Format("**service %s** is ready for %s after %s", d.Name, d.Sandbox, formatSeconds(d.Seconds)), PartOfNeighbours: true}
+			return neighbour("**service %s** is ready for %s after %s", d.Name, d.Sandbox, formatSeconds(d.Seconds))
 		}
-		e = Entry{Line: document.Format("**service %s** for %s: %s", d.Name, d.Sandbox, d.Reason), PartOfNeighbours: true, Bad: true}
+		e = neighbour("**service %s** for %s: %s", d.Name, d.Sandbox, d.Reason).bad(true)
 	case transcript.MCPServer:
 		if d.State == transcript.MCPReady && d.Reason == "" {
-			return Entry{Line: document.Format("**server %s** is ready after %s with %s", d.Name, formatSeconds(d.Seconds), transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}
+			return neighbour("**server %s** is ready after %s with %s", d.Name, formatSeconds(d.Seconds), transcript.CountNoun(len(d.Tools), "tool"))
 		}
-		e = Entry{Line: document.Format("**server %s** is %s: %s", d.Name, d.State, d.Reason), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+		e = neighbour("**server %s** is %s: %s", d.Name, d.State, d.Reason).bad(d.State == transcript.MCPFailed || d.State == transcript.MCPEnded)
 	case transcript.Hooks:
-		e = detailEntry("**hooks**: %s", transcript.CountNoun(len(d.Hooks), "hook"))
+		e = detail("**hooks**: %s", transcript.CountNoun(len(d.Hooks), "hook"))
 	case transcript.HookAnswer:
-		e = Entry{Line: document.Format("**hook %s** on %s %s%s", d.Name, d.Event, cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
+		e = neighbour("**hook %s** on %s %s%s", d.Name, d.Event, cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason))
 		e.Detail, e.Bad = hookVerbs[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
 	case transcript.Skills:
-		e = detailEntry("**skills**: %s can be loaded", transcript.CountNoun(len(d.Skills), "skill"))
+		e = detail("**skills**: %s can be loaded", transcript.CountNoun(len(d.Skills), "skill"))
 	case transcript.Memory:
-		e = detailEntry("**memory**: %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs))
-		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.ChosenIDs, "\n")}}
+		e = detail("**memory**: %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs))
+		e = e.withTexts(LongText{"Lessons", listLessons(d.Lessons)}, LongText{"Chosen for the task", strings.Join(d.ChosenIDs, "\n")})
 	case transcript.Lesson:
-		e = Entry{Line: document.Format("**lesson proposed**: %s", d.Claim)}
+		e = line("**lesson proposed**: %s", d.Claim)
 	case transcript.Lessons:
-		e = detailEntry("**lessons**: %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File)
-		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}}
+		e = detail("**lessons**: %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File).withTexts(LongText{"Lessons", listLessons(d.Lessons)})
 	case transcript.ModelRequest:
-		e = Entry{Line: document.Format("**turn %d**", d.Turn)}
+		e = line("**turn %d**", d.Turn)
 	case transcript.ModelRetry:
-		e = Entry{Line: document.Format("**attempt %d** failed (%s), again in %s", d.Attempt, d.Error, formatSeconds(d.Wait)), Bad: true}
+		e = line("**attempt %d** failed (%s), again in %s", d.Attempt, d.Error, formatSeconds(d.Wait)).bad(true)
 	case transcript.ModelFailure:
-		e = detailEntry("**request failed** after %s: %s", transcript.CountNoun(d.Attempts, "attempt"), strings.TrimSpace(d.Kind+" "+d.Code))
-		e.Bad = true
+		e = detail("**request failed** after %s: %s", transcript.CountNoun(d.Attempts, "attempt"), strings.TrimSpace(d.Kind+" "+d.Code)).bad(true)
 	case transcript.ModelFallback:
-		e = Entry{Line: document.Format("**continues with %s** instead of %s: %s", d.To, d.From, d.Message), Bad: true}
+		e = line("**continues with %s** instead of %s: %s", d.To, d.From, d.Message).bad(true)
 	case transcript.Compaction:
-		e = detailEntry("**conversation shortened** by %s, for %s", d.Method, d.Reason)
+		e = detail("**conversation shortened** by %s, for %s", d.Method, d.Reason)
 		if d.Reason == transcript.RefusedItems {
-			e = detailEntry("**conversation repaired**: the API refused a part of it")
+			e = detail("**conversation repaired**: the API refused a part of it")
 		}
 		if d.TokensBefore > 0 && d.TokensAfter > 0 {
 			e.add(fmt.Sprintf(": from %s to %s", transcript.CountNoun(int(d.TokensBefore), "token"), transcript.CountNoun(int(d.TokensAfter), "token")))
@@ -116,24 +116,25 @@ func Describe(event transcript.Event) (e Entry) {
 				items.WriteByte('\n')
 			}
 		}
-		e.Texts = []LongText{{"The conversation from here on", items.String()}}
+		e = e.withTexts(LongText{"The conversation from here on", items.String()})
 	case transcript.AgentStarted:
-		e = Entry{Line: document.Format("**agent %s** (%s) was started by %s", d.Name, d.Role, d.StartedBy)}
+		e = line("**agent %s** (%s) was started by %s", d.Name, d.Role, d.StartedBy)
 	case transcript.AgentFinished:
-		e = Entry{Line: document.Format("**has ended**: %s%s", d.Status, inBrackets(d.Reason)), Bad: d.Status == "errored"}
+		e = line("**has ended**: %s%s", d.Status, inBrackets(d.Reason)).bad(d.Status == "errored")
 	case transcript.ToolStarted:
-		e = Entry{Line: document.Format("**%s%s**%s", scriptIndent(d.Ref()), d.Tool, withPrefix(" ", d.Topic())), PartOfNeighbours: true}
+		e = neighbour("**%s%s**%s", scriptIndent(d.Ref()), d.Tool, withPrefix(" ", d.Topic()))
 	case transcript.ToolFinished:
-		e = Entry{Line: document.Format("**%s%s** failed after %s", scriptIndent(d.Ref()), d.Tool, formatSeconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
+		e = neighbour("**%s%s** failed after %s", scriptIndent(d.Ref()), d.Tool, formatSeconds(d.Seconds))
+		e.Detail = !d.Failed
 	case transcript.Plan:
 		e = describePlan(d)
 	case transcript.Change:
-		e = detailEntry("**change**: %s", d.DescribeSize())
+		e = detail("**change**: %s", d.DescribeSize())
 		var files strings.Builder
 		for _, f := range d.Files {
 			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
 		}
-		e.Texts = []LongText{{"Files", files.String()}}
+		e = e.withTexts(LongText{"Files", files.String()})
 	case transcript.Verify:
 		e = describeVerify(d)
 	case transcript.Inspection:
@@ -142,9 +143,9 @@ func Describe(event transcript.Event) (e Entry) {
 		e = describePublish(d)
 	case transcript.Warning:
 		text := append(document.Format("**warning**"), document.Span{Text: " " + d.Code, PageOnly: true})
-		e = Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
+		e = Entry{Line: text, Message: d.Message}.bad(true).withTexts()
 	default:
-		e = detailEntry("**%s**", string(event.Type))
+		e = detail("**%s**", string(event.Type))
 	}
 	return e
 }
@@ -174,20 +175,19 @@ func listLessons(all []transcript.Lesson) string {
 
 // describePlan describes a plan: how many steps are done, and the current step.
 func describePlan(d transcript.Plan) Entry {
-	e := Entry{Line: document.Format("**plan**: %d of %d done", d.CompletedCount(), len(d.Steps)), PartOfNeighbours: true}
+	e := neighbour("**plan**: %d of %d done", d.CompletedCount(), len(d.Steps))
 	if index, inProgress := d.CurrentStep(); inProgress {
 		e.add(", now: " + d.Steps[index].Step)
 	} else if index >= 0 {
 		e.add(", next: " + d.Steps[index].Step)
 	}
-	e.Texts = []LongText{{"Why", d.Explanation}, {"Steps", document.PlainText(sections.Steps(d))}}
-	return e
+	return e.withTexts(LongText{"Why", d.Explanation}, LongText{"Steps", document.PlainText(sections.Steps(d))})
 }
 
 // describeVerify describes a verification table: a row for each check, the last lines of failed checks, and
 // the proofs.
 func describeVerify(d transcript.Verify) Entry {
-	e := Entry{Line: document.Format("**verified**: "), Bad: d.Attempt > 0 && !d.Passed}
+	e := line("**verified**: ").bad(d.Attempt > 0 && !d.Passed)
 	if d.Attempt == 0 {
 		e.Line[0].Text = "before the change"
 	}
@@ -203,19 +203,16 @@ func describeVerify(d transcript.Verify) Entry {
 		}
 		rows = append(rows, summary+inBrackets(row.DescribeTests()))
 		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(state, row.Runs), transcript.FormatSeconds(row.Seconds), withPrefix(": ", row.DescribeTests()))
-		e.Outputs = append(e.Outputs, outputsOf(row.Name, result, row.Tail)...)
+		e.addOutput(row.Name, result, row.Tail)
 		e.Seconds += row.TotalSeconds()
 	}
 	e.add(strings.Join(rows, ", "))
-	e.Texts = []LongText{{"Checks", checks}}
+	e = e.withTexts(LongText{"Checks", checks})
 	if d.Attempt == 0 {
 		return e
 	}
 	e.add(describeProofs(d))
-	for _, s := range (&sections.Source{View: &transcript.View{ChangeState: transcript.ChangeState{Verify: &d}}}).ForPages(sections.Proofs) {
-		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
-	}
-	return e
+	return e.withSections(transcript.ChangeState{Verify: &d}, sections.Proofs)
 }
 
 // describeProofs returns words about the classes of the change's test files, and about tests of the base
@@ -240,13 +237,13 @@ func describeProofs(d transcript.Verify) (words string) {
 func describePublish(d transcript.Publish) Entry {
 	switch d.Step {
 	case "commit":
-		return Entry{Line: document.Format("**committed** %s on %s", transcript.ShortSHA(d.HeadSHA), d.Branch)}
+		return line("**committed** %s on %s", transcript.ShortSHA(d.HeadSHA), d.Branch)
 	case "push":
-		return Entry{Line: document.Format("**pushed** %s to %s", d.Branch, d.Remote)}
+		return line("**pushed** %s to %s", d.Branch, d.Remote)
 	case "pull_request":
-		return Entry{Line: document.Format("**pull request**%s %s: %s", withPrefix(" of ", d.About), d.Operation, d.URL)}
+		return line("**pull request**%s %s: %s", withPrefix(" of ", d.About), d.Operation, d.URL)
 	}
-	return Entry{Line: document.Format("**%s** on #%d %s: %s", d.Step, d.Number, d.Operation, d.URL)}
+	return line("**%s** on #%d %s: %s", d.Step, d.Number, d.Operation, d.URL)
 }
 
 // describeInspection describes the findings in a change.
@@ -261,9 +258,7 @@ func describeInspection(d transcript.Inspection) Entry {
 	if n := len(d.Claims); n > 0 {
 		found = append(found, transcript.CountNoun(n, "claim")+" of the summary not found in the change")
 	}
-	e := Entry{Line: document.Format("**inspected**: %s", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
-	for _, s := range (&sections.Source{View: &transcript.View{ChangeState: transcript.ChangeState{Inspection: d}}}).ForPages(sections.Findings) {
-		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
-	}
-	return e
+	e := line("**inspected**: %s", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")).bad(!d.Empty())
+	e.Detail = d.Empty()
+	return e.withSections(transcript.ChangeState{Inspection: d}, sections.Findings)
 }

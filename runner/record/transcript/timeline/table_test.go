@@ -23,7 +23,7 @@ func TestEveryEventTypeHasRow(t *testing.T) {
 		kind := transcript.Type(m[1])
 		event := transcript.Decode(eventlog.Event{Type: kind, Data: []byte("{}")})
 		e := Describe(event)
-		unknown := cmp.Equal(e, detailEntry("**%s**", string(kind)), cmpopts.EquateEmpty())
+		unknown := cmp.Equal(e, detail("**%s**", string(kind)), cmpopts.EquateEmpty())
 		if (event.Damage != nil || unknown) && kind != transcript.TypeModelResponse {
 			t.Errorf("%s has no row: %v", kind, event.Damage)
 		}

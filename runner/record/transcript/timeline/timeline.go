@@ -6,6 +6,7 @@ package timeline
 import (
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
@@ -36,20 +37,50 @@ type Output struct{ Name, result, Tail string }
 // Title returns a title for the output, with the command's name.
 func (o Output) Title() string { return sections.OutputTitle(o.Name, o.result).String() }
 
-// withoutTexts is for events that their line, or another part of a page, describes completely.
-var withoutTexts = []LongText{}
-
-// outputsOf returns the last lines of a command's output as a list. It is nil if tail is empty.
-func outputsOf(name, result, tail string) []Output {
-	if tail == "" {
-		return nil
-	}
-	return []Output{{name, result, tail}}
+// line returns an entry whose line follows a template.
+func line(template string, arguments ...any) Entry {
+	return Entry{Line: document.Format(template, arguments...)}
 }
 
-// detailEntry returns an entry that is only shown with all events. Its line follows a template.
-func detailEntry(template string, arguments ...any) Entry {
-	return Entry{Line: document.Format(template, arguments...), Detail: true}
+// neighbour returns an entry that the lines around it explain.
+func neighbour(template string, arguments ...any) Entry {
+	e := line(template, arguments...)
+	e.PartOfNeighbours = true
+	return e
+}
+
+// detail returns an entry that is only shown with all events.
+func detail(template string, arguments ...any) Entry {
+	e := line(template, arguments...)
+	e.Detail = true
+	return e
+}
+
+// bad returns the entry, marked as bad on a condition.
+func (e Entry) bad(condition bool) Entry {
+	e.Bad = condition
+	return e
+}
+
+// withTexts returns the entry with these texts in place of the event's data.
+func (e Entry) withTexts(texts ...LongText) Entry {
+	e.Texts = append([]LongText{}, texts...)
+	return e
+}
+
+// withSections returns the entry with the texts of the sections that a place shows of a change.
+func (e Entry) withSections(change transcript.ChangeState, place sections.Pages) Entry {
+	for _, s := range (&sections.Source{View: &transcript.View{ChangeState: change}}).ForPages(place) {
+		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
+	}
+	return e
+}
+
+// addOutput adds the last lines of a command's output, unless they are empty.
+func (e *Entry) addOutput(name, result, tail string) {
+	if tail != "" {
+		e.Outputs = append(e.Outputs, Output{name, result, tail})
+	}
 }
 
 // withPrefix returns text with a prefix, or "" if text is empty.
