@@ -209,6 +209,22 @@ func TestFailingFilterExcludesOnlyItsFile(t *testing.T) {
 	must.Same(t, []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs), "problems")
 }
 
+// git would match this pattern for hours.
+func TestCostlyAttributesExcludeOnlyTheirFile(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	deep := strings.Repeat("a/", 60) + "file"
+	r.Write(deep, "old\n")
+	r.Seed()
+	c := r.open()
+	snap := snapshot(t, c)
+	r.Write(deep, "new\n")
+	r.Write(".gitattributes", strings.Repeat("**/a*/", 14)+"x text\n")
+	cs := changes(t, c, snap)
+	must.Same(t, []string{"M " + deep}, nameStatus(cs), "change")
+	must.Same(t, []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs), "problems")
+}
+
 func TestBaseContainsText(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

@@ -46,15 +46,43 @@ func (w *Worktree) scannedAttributes(s *scan.Scan) *attributes {
 }
 
 // RequireAttributeFiles returns an *UnsupportedError if git would wait for a .gitattributes file in
-// one of the folders, such as a pipe. The keys are "" or end with a slash.
+// one of the folders, such as a pipe, or take too long for its patterns. The keys are "" or end with a
+// slash.
 func (w *Worktree) RequireAttributeFiles(folders map[string]bool) error {
 	for folder := range folders {
 		name := folder + ".gitattributes"
-		if info, err := w.dir.Lstat(name); err == nil && info.Mode().Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 {
+		info, err := w.dir.Lstat(name)
+		if err != nil || info.Mode().Type()&(fs.ModeDir|fs.ModeSymlink) != 0 {
+			continue
+		}
+		if !info.Mode().IsRegular() {
 			return repository.NotRegular(filepath.Join(w.repo.Root, name))
+		}
+		if data, err := regularfile.ReadIn(w.dir, name); err == nil && isCostly(data) {
+			return costlyAttributes(filepath.Join(w.repo.Root, name))
 		}
 	}
 	return nil
+}
+
+// mostStars is the largest number of "**/" in a line of a .gitattributes file. The time that git takes to
+// match a pattern grows with the depth of a path to that power.
+const mostStars = 4
+
+// isCostly reports whether git could take very long to match paths with a pattern of a .gitattributes file.
+func isCostly(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if bytes.Count(line, []byte("**/")) > mostStars {
+			return true
+		}
+	}
+	return false
+}
+
+func costlyAttributes(file string) *repository.UnsupportedError {
+	return &repository.UnsupportedError{
+		Feature: fmt.Sprintf("%s with more than %d \"**/\" in a line", file, mostStars), Remedy: "write several shorter patterns, because git can take hours for this one",
+	}
 }
 
 // treeAttributes returns the attributes that the .gitattributes files of a tree give.
@@ -110,7 +138,8 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 // of returns the attributes of a path that was loaded before.
 func (a *attributes) of(file string) repository.Attributes { return a.byPath[file] }
 
-// readFolder reads the attribute files of a folder, "" or ending with a slash, and of those above it.
+// readFolder reads the attribute files of a folder, "" or ending with a slash, and of those above it. It
+// ignores costly ones.
 func (a *attributes) readFolder(folder string) {
 	if a.folders[folder] {
 		return
@@ -120,7 +149,7 @@ func (a *attributes) readFolder(folder string) {
 		above, _ := path.Split(strings.TrimSuffix(folder, "/"))
 		a.readFolder(above)
 	}
-	if data, err := a.read(folder + ".gitattributes"); err == nil {
+	if data, err := a.read(folder + ".gitattributes"); err == nil && !isCostly(data) {
 		a.files[folder+".gitattributes"] = data
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -140,6 +141,11 @@ func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (later bool, e
 			return false, err
 		}
 		defer f.Close()
+	}
+	if path.Base(s.Path) == ".gitattributes" {
+		if data, err := regularfile.ReadIn(c.dir, s.Path); err == nil && isCostly(data) {
+			return false, costlyAttributes(s.Path)
+		}
 	}
 	later = c.repo.Settings.NeedsGit(attrs)
 	if !later && c.repo.Settings.ConvertsLines(attrs) {
