@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/internal/trees"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Changes returns the changes of the work tree since the snapshot: tracked files, and new files
@@ -109,7 +110,7 @@ func (c *changeCollector) addUntracked(f scan.Found) {
 	case scan.InvalidName:
 		c.problem(ProblemName, f.Path, "some systems take the name for .git")
 	case scan.TooDeep:
-		c.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", scan.MaxPath, objects.DeepestPath))
+		c.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", scan.MaxPath, pathname.Deepest))
 	}
 }
 

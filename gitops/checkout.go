@@ -417,6 +417,7 @@ type (
 	ChangedError     = worktree.ChangedError
 	HeadMovedError   = repository.HeadMovedError
 	ObjectError      = objects.DamagedError
+	TooDeepError     = objects.TooDeepError
 	TooLargeError    = objects.TooLargeError
 	PackError        = objects.PackError
 )

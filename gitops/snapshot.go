@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Snapshot is the state of the work tree before the agent's first turn: its untracked files, and
@@ -137,6 +138,11 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	began, err := c.fileSystemTime()
 	if err != nil {
 		return nil, err
+	}
+	for i := range ix.Len() {
+		if path := ix.Path(i); len(path) > pathname.Deepest && pathname.IsTooDeep(string(path)) {
+			return nil, &objects.TooDeepError{Path: string(path)}
+		}
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]untrackedPath{}, dirty: map[string]bool{}}
 	s, err := c.scanned(ctx, ix, func(f scan.Found) {

@@ -7,6 +7,13 @@ import (
 	"strings"
 )
 
+// Deepest is the largest number of parts of a path. It bounds the work and the open files that a hostile
+// tree costs.
+const Deepest = 256
+
+// IsTooDeep reports whether a slash-separated path has more than Deepest parts.
+func IsTooDeep(path string) bool { return strings.Count(path, "/") >= Deepest }
+
 // Below returns path relative to folder, or "." for folder itself. It reports false for a path outside
 // of folder, and if only one of the two is absolute. Unlike filepath.Rel it makes no text of a path
 // outside, because a hostile path is compared with hundreds of folders.

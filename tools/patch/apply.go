@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -113,11 +114,11 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 // maxPath is the maximum length of a path in bytes. Commands cannot open longer ones.
 const maxPath = 4095
 
-// requireShortPaths returns an error for the first path that is too long in Dir.
+// requireShortPaths returns an error for the first path that is too long or too deep in Dir.
 func (p *Patcher) requireShortPaths(paths []string) error {
 	for _, name := range paths {
-		if len(p.options.Dir.Path)+1+len(name) > maxPath {
-			return fmt.Errorf("%s is longer than a path may be", clip.Visible(name, 100))
+		if len(p.options.Dir.Path)+1+len(name) > maxPath || pathname.IsTooDeep(name) {
+			return fmt.Errorf("%s is longer or deeper than a path may be", clip.Visible(name, 100))
 		}
 	}
 	return nil

@@ -12,13 +12,12 @@ import (
 	"math"
 	"os"
 	"path"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Into copies the content of the folder from into a tree. It does nothing if from is missing.
@@ -186,7 +185,7 @@ func (c *Copier) recordUnreadable(name string, err error) error {
 // and time only of a folder that it made.
 func (c *Copier) copyFolder(at folder, name string, info *unix.Stat_t) error {
 	full := at.path + name
-	if strings.Count(full, "/") >= objects.DeepestPath {
+	if pathname.IsTooDeep(full) {
 		c.Unread = append(c.Unread, full)
 		return nil
 	}

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Difference is a path with different entries in two trees. Folders are never reported themselves.
@@ -98,8 +99,12 @@ type differ struct {
 	folder func(id plumbing.Hash)
 }
 
-// DeepestPath is the largest number of parts of a path in a tree.
-const DeepestPath = 1 << 10
+// TooDeepError reports a path in a tree or an index with more than pathname.Deepest parts.
+type TooDeepError struct{ Path string }
+
+func (e *TooDeepError) Error() string {
+	return fmt.Sprintf("the path %.80q… has more than %d parts: not supported; move its files to a folder with fewer above it", e.Path, pathname.Deepest)
+}
 
 // compareTrees compares folder a with folder b, and everything below them. A zero hash stands for a missing
 // folder. prefix is the path of both, with a slash at its end, or "" for the root.
@@ -110,8 +115,8 @@ func (d *differ) compareTrees(ctx context.Context, a, b plumbing.Hash, prefix st
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if strings.Count(prefix, "/") > DeepestPath {
-		return fmt.Errorf("compare trees: %.80q… is too deep", prefix)
+	if pathname.IsTooDeep(prefix) {
+		return &TooDeepError{prefix}
 	}
 	if !b.IsZero() {
 		d.folder(b)

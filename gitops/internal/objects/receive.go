@@ -15,13 +15,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Limits of a pack from an untrusted sender.
 const (
 	packBytes   = 256 << 20 // total size of the uncompressed objects
 	packObjects = 200_000
-	packDepth   = 256     // nesting of folders
+	packDepth   = pathname.Deepest
 	packEntries = 500_000 // files and folders of the tree that differ from the base
 	packUnfolds = 1 << 30 // total size of these files in bytes; a blob counts at each path
 )

@@ -78,7 +78,7 @@ const (
 	Ignored                 // a file, link or whole folder that is ignored
 	Repository              // an untracked folder that is a repository of its own
 	InvalidName             // a name that must never be in a tree, like .git
-	TooDeep                 // untracked, with a path that git could not check out
+	TooDeep                 // untracked, with a path that is too long or too deep
 	Unreadable              // a folder with tracked files that this process may not read
 )
 

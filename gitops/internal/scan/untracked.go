@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // reportUntrackedNames reports the names in a folder that are not in the index. seen marks those in the index. It
@@ -43,7 +43,7 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n listedName, 
 		s.reportFound(Found{Kind: Ignored, Path: path, Dir: isDir, stat: n.stat})
 	case !objects.ValidName(n.inGit):
 		s.reportFound(Found{Kind: InvalidName, Path: path, Dir: isDir})
-	case exceedsGitLimits(path):
+	case isTooLong(path):
 		s.reportFound(Found{Kind: TooDeep, Path: path, Dir: isDir})
 	case isDir:
 		return s.scanUntrackedFolder(ctx, dir, n, at)
@@ -66,10 +66,8 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n listedName, 
 // MaxPath is the longest path that git accepts, in bytes: PATH_MAX without the final zero byte.
 const MaxPath = 1<<12 - 1
 
-// exceedsGitLimits reports whether a path is too long to check out, or too deep to compare trees.
-func exceedsGitLimits(path string) bool {
-	return len(path) > MaxPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
-}
+// isTooLong reports whether a path is too long to check out, or too deep.
+func isTooLong(path string) bool { return len(path) > MaxPath || pathname.IsTooDeep(path) }
 
 // scanUntrackedFolder scans a folder without tracked files. Like git, it skips an unreadable one.
 func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedName, at folderRange) error {

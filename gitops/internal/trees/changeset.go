@@ -118,7 +118,7 @@ const (
 	ProblemLink       ProblemKind = "link_leads_out"    // a symbolic link out of the repository
 	ProblemUnreadable ProblemKind = "unreadable"        // a file that may not be read, or whose filter cannot run: left out
 	ProblemLarge      ProblemKind = "large"             // over the size limit of a change: left out, unread
-	ProblemTooDeep    ProblemKind = "too_deep"          // a path that git could not check out: left out, with everything below it
+	ProblemTooDeep    ProblemKind = "too_deep"          // a path that is too long or too deep: left out, with everything below it
 )
 
 func (p Problem) String() string {

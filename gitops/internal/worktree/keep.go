@@ -15,7 +15,7 @@ import (
 // Keep copies the given paths of the work tree, and the files of submodules that are checked out,
 // to dir. From a layer's .git it also copies what commands may have changed: the configuration, the
 // hooks, the repositories of submodules, and the .git files that point to those. It omits sockets,
-// devices, pipes, unreadable and hidden files, and folders deeper than DeepestPath.
+// devices, pipes, unreadable and hidden files, and folders deeper than pathname.Deepest.
 func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
 	if err := w.keep(ctx, paths, ix, dir); err != nil {
 		return fmt.Errorf("keep untracked files: %w", err)

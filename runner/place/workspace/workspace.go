@@ -344,10 +344,13 @@ func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(damaged.Error())).Because(err)
 }
 
-// ObjectFailure returns the outcome for a damaged object, or nil for any other error.
+// ObjectFailure returns the outcome for a damaged object or a path that is too deep, or nil for any other error.
 func ObjectFailure(err error) *outcome.Stop {
-	if damaged := (*gitops.ObjectError)(nil); errors.As(err, &damaged) {
+	if damaged, is := errors.AsType[*gitops.ObjectError](err); is {
 		return damagedRepository(damaged, err)
+	}
+	if deep, is := errors.AsType[*gitops.TooDeepError](err); is {
+		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(deep.Error())).Because(err)
 	}
 	return nil
 }

@@ -149,6 +149,13 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 	repo = seeded(t)
 	must.Do(t, syscall.Mkfifo(repo.Path("src/.gitattributes"), 0o666))
 	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
+	repo = seeded(t)
+	repo.Write("src/.gitattributes", strings.Repeat("**/a*/", 14)+"x text\n")
+	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
+	repo = seeded(t)
+	repo.Nest("d", 300)
+	repo.Commit("deep")
+	wantStop(t, ObjectFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), "unsupported_checkout", "more than 256 parts")
 }
 
 func TestClassifiesCheckoutFailures(t *testing.T) {
