@@ -51,13 +51,12 @@ type Forge struct {
 	APIURL string // root of the REST API; the GraphQL API is at URL/api/graphql
 	Token  string
 
-	t       testing.TB
-	user    User
-	scopes  []string
-	git     string // path of the git program
-	backend string // path of git-http-backend
-	root    string // folder of the bare repositories
-	mux     *http.ServeMux
+	t      testing.TB
+	user   User
+	scopes []string
+	git    string // path of the git program
+	root   string // folder of the bare repositories
+	mux    *http.ServeMux
 
 	mu           sync.Mutex // guards what follows
 	repositories []*Repository
@@ -96,7 +95,7 @@ func New(t testing.TB, o Options) *Forge {
 	git, err := exec.LookPath("git")
 	must.Do(t, err, "the forge needs the git program")
 	f := &Forge{
-		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, traffic: traffic{creations: o.Creations}, git: git, backend: backendPath(), root: t.TempDir(), mux: http.NewServeMux(),
+		Token: cmp.Or(o.Token, defaultToken), t: t, user: cmp.Or(o.User, octocat), scopes: o.Scopes, traffic: traffic{creations: o.Creations}, git: git, root: t.TempDir(), mux: http.NewServeMux(),
 		clock: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), signed: map[string]bool{}, byName: map[string]*Repository{},
 	}
 	f.route()
@@ -122,7 +121,7 @@ func (f *Forge) Requests() []Request {
 }
 
 // ServeHTTP answers a request. It always reads the whole body first: a client that is still writing
-// would lose the reply, and CGI does not support git's chunked bodies.
+// would lose the reply.
 func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

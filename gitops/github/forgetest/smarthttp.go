@@ -1,20 +1,19 @@
 package forgetest
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"net/http/cgi"
-	"net/url"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 )
 
 // gitPath matches the path of a request of git, with or without .git after the name, as on
@@ -56,11 +55,11 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 	case forbidden:
 		http.Error(w, "Write access to repository not granted.", http.StatusForbidden)
 	case strings.HasPrefix(parts[3], "info/lfs/"):
-		f.serveLFS(w, r, filepath.Join(f.root, repository.fullName()+".git"), path.Base(parts[3]))
+		f.serveLFS(w, r, repository.Dir, path.Base(parts[3]))
 	case parts[3] == "git-receive-pack":
-		f.watchPush(repository, func() { f.runBackend(w, r, "/"+repository.fullName()+".git/"+parts[3]) })
+		f.watchPush(repository, func() { f.runGitService(w, r, repository.Dir, service) })
 	default:
-		f.runBackend(w, r, "/"+repository.fullName()+".git/"+parts[3])
+		f.runGitService(w, r, repository.Dir, service)
 	}
 }
 
@@ -103,24 +102,35 @@ func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name
 	_ = json.NewEncoder(w).Encode(map[string]any{"transfer": "basic", "objects": batch.Objects})
 }
 
-// backendPath returns the path of git-http-backend. Starting it there saves the process of git itself.
-var backendPath = sync.OnceValue(func() string {
-	folder, _ := exec.Command("git", "--exec-path").Output()
-	return filepath.Join(strings.TrimSpace(string(folder)), "git-http-backend")
-})
-
-// runBackend lets git-http-backend serve a request. git does not get the token.
-func (f *Forge) runBackend(w http.ResponseWriter, r *http.Request, path string) {
-	backend := &cgi.Handler{
-		Path: f.backend, Dir: f.root,
-		Logger: log.New(io.Discard, "", 0), Stderr: io.Discard, // drop messages, such as about clients that disconnect
-		Env: append([]string{"GIT_PROJECT_ROOT=" + f.root, "GIT_HTTP_EXPORT_ALL=1"}, gitEnviron...),
+// runGitService lets git serve a request of an existing repository, as git-http-backend(1) does, and saves
+// the process of that program. git does not get the token.
+func (f *Forge) runGitService(w http.ResponseWriter, r *http.Request, gitFolder, service string) {
+	name := strings.TrimPrefix(service, "git-")
+	if name != "upload-pack" && name != "receive-pack" {
+		http.NotFound(w, r)
+		return
 	}
-	if f.credentialsOf(r) == right {
-		backend.Env = append(backend.Env, "REMOTE_USER="+f.user.Login)
+	protocol, answered := r.Header.Get("Git-Protocol"), "result"
+	cmd := exec.Command(f.git, name, "--stateless-rpc", gitFolder)
+	if path.Base(r.URL.Path) == "refs" {
+		answered = "advertisement"
+		cmd.Args = slices.Insert(cmd.Args, 3, "--advertise-refs")
 	}
-	handed := r.Clone(r.Context())
-	handed.URL = &url.URL{Path: path, RawQuery: r.URL.RawQuery}
-	handed.Header.Del("Authorization")
-	backend.ServeHTTP(w, handed)
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		var err error
+		if body, err = gzip.NewReader(body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-"+service+"-"+answered)
+	w.Header().Set("Cache-Control", "no-cache")
+	if answered == "advertisement" && protocol != "version=2" {
+		line := "# service=" + service + "\n"
+		fmt.Fprintf(w, "%04x%s0000", len(line)+4, line)
+	}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GIT_PROTOCOL=" + protocol}, gitEnviron...)
+	cmd.Stdin, cmd.Stdout = body, w
+	_ = cmd.Run() // git has told the client about its failure
 }
