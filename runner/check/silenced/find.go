@@ -31,6 +31,7 @@ type pattern struct {
 	// InComments also searches lines that are comments.
 	InComments  bool
 	OncePerFile bool // the first such line of a file says it all
+	Weak        bool // see transcript.SilencedSign
 	Why         string
 }
 
@@ -108,7 +109,7 @@ func (f *finder) searchLines(p compiledPattern, file lines.File) {
 		if isSkippedComment || !p.line.MatchString(text) || f.takeMoved(line) {
 			continue
 		}
-		f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Reason: p.Why})
+		f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Weak: p.Weak, Reason: p.Why})
 		if p.OncePerFile {
 			return
 		}

@@ -245,4 +245,8 @@ var patternTable = []pattern{
 		ID: "tests-narrowed", Files: []string{"pom.xml"}, Line: `<exclude>[^<]*(?:Test|IT)s?(?:\*|\.(?:java|class|kt))[^<]*</exclude>`,
 		Why: "fewer tests run, or none",
 	},
+	{
+		ID: "diff-hidden", Files: []string{".gitattributes"}, Weak: true, Line: `\s(?:-diff|binary|linguist-generated(?:=true)?)(?:\s|$)`,
+		Why: "GitHub does not show how these files change: read them on the branch",
+	},
 }

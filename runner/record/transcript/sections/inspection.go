@@ -21,7 +21,7 @@ func silencedSection(s *Source) document.Section {
 		}
 		return document.Row{where, document.Mono(sign.Text), document.Sentence(sign.Reason)}
 	})
-	all := sectionWithIntro("silenced", "Checks that may be silenced", "A check may pass here without testing. Review these places first.", signs)
+	all := sectionWithIntro("silenced", "Checks that may be silenced", "A check may pass here without testing, or a file is hidden from review. Review these places first.", signs)
 	if inspection.MoreSilencedSigns > 0 && !all.Empty() {
 		all.Blocks = append(all.Blocks, paragraph(transcript.CountNoun(inspection.MoreSilencedSigns, "more sign")+" not listed."))
 	}
