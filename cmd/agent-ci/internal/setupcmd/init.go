@@ -3,15 +3,14 @@ package setupcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
@@ -64,10 +63,11 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 	known := onboard.Workflows()
 	flags.List(&workflows, "workflow", "NAME", "workflow to write; may be repeated (default: issue)", known...)
 	flags.List(&recipes, "recipe", "NAME", "recipe to write, a job and its workflow; may be repeated", onboard.Recipes()...)
-	flags.Text(&repo, "repo", "DIR", "the repository's root (default: the current folder)")
+	flags.Text(&repo, "repo", "DIR", "the repository (default: that of the current folder)")
 	onGitHub.defineFlags(flags)
 	return func(ctx context.Context, p cli.Process, _ []string) error {
-		onGitHub.repo, onGitHub.workflows = repo, workflows
+		root, note := rootOf(repo)
+		onGitHub.repo, onGitHub.workflows = root, workflows
 		if problem := onGitHub.flagProblem(); problem != "" {
 			return cli.Misuse("%s", problem)
 		}
@@ -90,8 +90,28 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 		if onGitHub.on {
 			return onGitHub.setUp(ctx, p)
 		}
-		return writeFiles(ctx, p, repo, workflows, recipes)
+		if note != "" {
+			p.Print("%s", note)
+		}
+		return writeFiles(ctx, p, root, workflows, recipes)
 	}
+}
+
+// rootOf returns the root of the repository that dir is in, or dir itself. note is what the user should know
+// before files are written there, or "".
+func rootOf(dir string) (root, note string) {
+	here, err := os.Stat(filepath.Clean(dir))
+	root, inGit := gitops.WorkTree(dir)
+	top, topErr := os.Stat(root)
+	switch {
+	case err != nil: // an error of writing reports it
+		return dir, ""
+	case !inGit || topErr != nil:
+		return dir, "This is no git repository, and GitHub reads .github only at the root of one: give the root with --repo."
+	case os.SameFile(here, top):
+		return dir, ""
+	}
+	return root, "GitHub reads .github only at the root of the repository, so the files go to " + root + "."
 }
 
 // writeFiles writes the files and prints what is left to do by hand.
@@ -107,9 +127,6 @@ func writeFiles(ctx context.Context, p cli.Process, repo string, workflows, reci
 		for _, job := range onboard.JobFiles(name) {
 			p.Print("agent-ci-%s.yml runs %s: write it, with a name and a task, and check it with agent-ci validate.", name, job)
 		}
-	}
-	if _, err := os.Lstat(filepath.Join(filepath.Clean(repo), ".git")); errors.Is(err, fs.ErrNotExist) {
-		p.Print("There is no .git here, and GitHub reads .github only at the root of a repository: give the root with --repo.")
 	}
 	_, server := github.Addresses(p.Variable)
 	origin, _ := readOrigin(ctx, repo, p.Variable("PATH"), server) // the files need no origin
