@@ -90,7 +90,7 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 		"a budget, and a red draft":       {&ending{published: &red2, work: work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
 		"what an earlier run pushed":      {&ending{published: &held}, nil, "no_changes/already_published", "nothing was pushed"},
 		"pushed":                          {&ending{published: &pushed}, nil, "changed/pushed", "pushed to origin"},
-		"left in the checkout":            {&ending{work: work{change: changed("a"), verification: green}}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
+		"left in the checkout":            {&ending{work: work{change: changed("a"), verification: green}}, nil, "changed/left_in_checkout", "uncommitted; git status lists its files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := c.end

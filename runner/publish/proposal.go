@@ -142,7 +142,7 @@ func (p *Publication) describePlace(where string) (place, next string) {
 	case p.Commit == "" && where == GoneTree:
 		return fmt.Sprintf("The change was made in %s, which is removed", where), "give --out to keep it"
 	case p.Commit == "":
-		return fmt.Sprintf("The change is in %s, uncommitted", where), "look at it with git diff"
+		return fmt.Sprintf("The change is in %s, uncommitted", where), "git status lists its files, and git diff shows all but new ones"
 	case p.Pull != nil && p.Operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s", p.Pull.Number, p.Pull.URL), ""
 	case p.alreadyPublished():

@@ -148,7 +148,7 @@ func TestDescribesPublication(t *testing.T) {
 		p      Publication
 		reason string
 	}{
-		"The change is in the checkout, uncommitted; look at it with git diff.":                                                             {Publication{}, "left_in_checkout"},
+		"The change is in the checkout, uncommitted; git status lists its files, and git diff shows all but new ones.":                      {Publication{}, "left_in_checkout"},
 		"Pull request #7 holds the same change since an earlier run: https://example.invalid/7.":                                            {Publication{Verification: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "none"}, "pull_request"},
 		"Branch b holds the same change since an earlier run (commit 0123456789ab).":                                                        {Publication{Verification: green, Commit: "0123456789abcdef", Branch: "b", Unchanged: true}, "committed"},
 		"Pull request #7 was created: https://example.invalid/7.":                                                                           {Publication{Verification: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "created"}, "pull_request"},
