@@ -86,13 +86,14 @@ func (s *Services) TrySandboxes(ctx context.Context, c Commands) error {
 	all := s.newServices(c)
 	for _, svc := range all {
 		err := svc.openSandbox(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err == nil {
+			continue
+		}
+		if ctx.Err() == nil {
 			err = outcome.Stopf(outcome.SandboxUnavailable, "network",
 				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", svc.name, outcome.MessageOf(err)).Because(err)
 		}
-		if err != nil {
-			return errors.Join(err, all.Close())
-		}
+		return errors.Join(err, all.Close())
 	}
 	return all.Close()
 }

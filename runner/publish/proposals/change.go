@@ -332,12 +332,13 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 			byRunner = []string{lessons.Path}
 		}
 		verdict, err := judge.Verdict(l.job.Policy, change, byRunner)
-		dropped = verdict.Drop
-		if err == nil && len(dropped) > 0 {
-			change, err = l.workspace.RevertProtected(ctx, change, dropped)
-		}
 		if err != nil {
 			return change, err
+		}
+		if dropped = verdict.Drop; len(dropped) > 0 {
+			if change, err = l.workspace.RevertProtected(ctx, change, dropped); err != nil {
+				return change, err
+			}
 		}
 		return l.addToWorkTree(ctx, change)
 	})

@@ -28,8 +28,11 @@ func (l *Lessons) LessonTaker() worker.TakeLesson {
 		}
 		for i, text := range p.Evidence {
 			e, refusal, err := l.checkEvidence(text, seen)
-			if err != nil || refusal != "" {
-				return lesson, fmt.Sprintf("evidence[%d]: %s", i, refusal), err
+			if err != nil {
+				return lesson, "", err
+			}
+			if refusal != "" {
+				return lesson, fmt.Sprintf("evidence[%d]: %s", i, refusal), nil
 			}
 			if !slices.Contains(lesson.Evidence, e.String()) {
 				lesson.Evidence = append(lesson.Evidence, e.String())

@@ -80,15 +80,14 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	if err != nil || !online {
 		return // examineReadiness reports the error
 	}
-	answer, _, _ := ask(ctx, address.JoinPath("models").String(), key, configured.Headers)
-	m.Answer = answer
+	m.Answer, _, _ = ask(ctx, address.JoinPath("models").String(), key, configured.Headers)
 	switch {
-	case !answer.Reachable:
-		d.addError("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
-	case answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden:
-		d.addError("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", keyOrigin, answer.Status), "Set a key that is valid for this API.")
-	case answer.Status >= http.StatusInternalServerError:
-		d.addWarning("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
+	case !m.Reachable:
+		d.addError("model", "The model's API at "+m.BaseURL+" does not answer: "+m.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
+	case m.Status == http.StatusUnauthorized || m.Status == http.StatusForbidden:
+		d.addError("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", keyOrigin, m.Status), "Set a key that is valid for this API.")
+	case m.Status >= http.StatusInternalServerError:
+		d.addWarning("model", fmt.Sprintf("The model's API answers with status %d.", m.Status), "")
 	case key != "" || configured.APIKeyEnv == "": // a key is known, or none is needed
 		d.examineEndpoint(ctx, p, model.Endpoint{BaseURL: base, APIKey: key})
 	}

@@ -253,7 +253,8 @@ func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, hi
 	if failure != nil {
 		why = failure.Error()
 	}
-	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
+	mayRefuseTools := failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest)
+	if mayRefuseTools {
 		withoutTools := t.settings
 		withoutTools.NoTools = true
 		_, failureWithout := t.ask(ctx, withoutTools, userMessage("Answer with the word yes."))

@@ -52,36 +52,42 @@ func isWorkflow(at string) bool {
 // defaults.
 func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existingFiles) (model string, err error) {
 	id, hasDefaults := existing[DefaultsPath]
-	if hasDefaults {
-		content, err := r.Blob(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		found, named, err := parseDefaults(content)
-		if err != nil {
-			return "", err
-		}
-		if !found.sharesKey(s.Provider) {
-			return "", fmt.Errorf("%s exists already and is for %s, not for %s: change it or delete it first, or choose that provider", DefaultsPath, found, s.Provider)
-		}
-		model, s.Provider.KeyEnv = named, found.KeyEnv
+	if !hasDefaults {
+		redirectsAll := s.Provider.BaseURL != "" // new defaults apply to all workflows
+		return "", s.checkWorkflows(ctx, r, existing, redirectsAll)
 	}
-	redirectsWorkflows := !hasDefaults && s.Provider.BaseURL != "" // the new defaults apply to all workflows
+	content, err := r.Blob(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	found, model, err := parseDefaults(content)
+	if err != nil {
+		return "", err
+	}
+	if !found.sharesKey(s.Provider) {
+		return "", fmt.Errorf("%s exists already and is for %s, not for %s: change it or delete it first, or choose that provider", DefaultsPath, found, s.Provider)
+	}
+	s.Provider.KeyEnv = found.KeyEnv
+	return model, s.checkWorkflows(ctx, r, existing, false)
+}
+
+// checkWorkflows fails if the wanted workflow exists and does not suit the provider. With all it checks all workflows.
+func (s *Setup) checkWorkflows(ctx context.Context, r Repository, existing existingFiles, all bool) error {
 	for _, path := range slices.Sorted(maps.Keys(existing)) {
 		isWanted := path == WorkflowPath(s.Workflow)
-		usesProvider := isWanted || redirectsWorkflows
-		if !isWorkflow(path) || !usesProvider {
+		usesProvider := isWanted || all
+		if !usesProvider || !isWorkflow(path) {
 			continue
 		}
 		content, err := r.Blob(ctx, existing[path])
 		if err != nil {
-			return "", err
+			return err
 		}
 		if why := s.Provider.whyUnsuitable(content, isWanted); why != "" {
-			return "", fmt.Errorf("%s exists already and %s, while the key for %s would be used: change it or delete it first, or choose the provider that it is for", path, why, s.Provider)
+			return fmt.Errorf("%s exists already and %s, while the key for %s would be used: change it or delete it first, or choose the provider that it is for", path, why, s.Provider)
 		}
 	}
-	return model, nil
+	return nil
 }
 
 // whyUnsuitable returns why a workflow must not run with the provider's key, such as "passes no openai-api-key",

@@ -90,13 +90,13 @@ func (s *Source) isTrustedComment(ctx context.Context, repository forge.Reposito
 	if setting := s.Job.Trust.Comments; setting != "trusted" {
 		return setting == "all", nil
 	}
-	needsLookUp := !c.Author.Bot // trust.bots decides on bots
-	byOwner := c.Association == "OWNER" && !c.Author.Bot
-	if needsLookUp && !s.Event.HasToken {
+	isPerson := !c.Author.Bot // trust.bots decides on bots
+	byOwner := isPerson && c.Association == "OWNER"
+	if isPerson && !s.Event.HasToken {
 		return byOwner, nil
 	}
 	isKnown := slices.Contains(knownAssociations, c.Association)
-	if needsLookUp && !isKnown && len(s.Permissions) >= maxRoleLookups {
+	if isPerson && !isKnown && len(s.Permissions) >= maxRoleLookups {
 		return false, nil
 	}
 	why, err := s.DistrustReason(ctx, repository, c.Author)

@@ -38,7 +38,8 @@ func (s *Source) FetchImages(ctx context.Context, t Task) (images []tools.NamedI
 	sentBytes := 0
 	for i, fetched := range s.fetchAll(ctx, addresses) {
 		image, err := s.convertImage(fetched, len(images)+1)
-		if err == nil && sentBytes+len(image.Data) > maxImageBytes {
+		exceedsLimit := sentBytes+len(image.Data) > maxImageBytes
+		if err == nil && exceedsLimit {
 			err = fmt.Errorf("the images before it have %d MiB already, the most that is sent", maxImageBytes>>20)
 		}
 		if err != nil {

@@ -29,12 +29,12 @@ func runDirectoryOrLast(p cli.Process, names []string, last bool) (string, error
 func newestRun(p cli.Process) (string, error) {
 	machine := userRuns(p)
 	list, err := machine.List()
-	if err == nil && len(list) == 0 {
-		folder, _ := machine.Path() // no error: List used the same path
-		err = fmt.Errorf("there is no run yet in %s; name a run directory", folder)
-	}
 	if err != nil {
 		return "", err
+	}
+	if len(list) == 0 {
+		folder, _ := machine.Path() // no error: List used the same path
+		return "", fmt.Errorf("there is no run yet in %s; name a run directory", folder)
 	}
 	return list[0].Directory, nil
 }
