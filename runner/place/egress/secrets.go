@@ -13,9 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// kinds lists the kinds of commands that may get secrets.
-var kinds = []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify}
-
 // secretsSetup holds what commands need to use secrets. The zero value means no secrets.
 type secretsSetup struct {
 	credentials   credential.Set          // with placeholders
@@ -35,7 +32,7 @@ func (c *Control) SetUpSecrets() (err error) {
 			return err
 		}
 	}
-	for _, kind := range kinds {
+	for _, kind := range []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify} {
 		if c.setup.clientConfigs[kind], err = c.newClientConfig(kind); err != nil {
 			return fmt.Errorf("make what commands use secrets by: %w", err)
 		}

@@ -108,10 +108,7 @@ func (p *goPackage) recordEnd(name, end string) {
 	case end == "SKIP" && p.takeRoom():
 		p.skipped = append(p.skipped, name)
 	case end == "FAIL" && !p.failed[name] && p.testNamed(name) != nil:
-		if p.failed == nil {
-			p.failed = map[string]bool{}
-		}
-		p.failed[name] = true
+		addName(&p.failed, name)
 		p.failing = append(p.failing, name)
 	}
 }
@@ -285,11 +282,6 @@ type goJSON struct {
 	order     []string
 	results   Results
 	remaining int
-}
-
-// newGoJSON returns a parser for the output of go test -json.
-func newGoJSON() *goJSON {
-	return &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
 }
 
 // goEvent is an event of a package, or of a test. FailedBuild is a package that did not compile, or "".

@@ -29,7 +29,8 @@ type outputParser interface {
 // of a long output. relative makes paths in a line relative to the check's tree, or is nil.
 func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (results *Results, err error) {
 	defer recoverAsError(&err)
-	formats := []outputParser{newGoText(), newGoJSON(), &pytest{}, &tap{}}
+	goEvents := &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
+	formats := []outputParser{newGoText(), goEvents, &pytest{}, &tap{}}
 	for _, tool := range printers {
 		formats = append(formats, &toolParser{layout: tool, section: tool.section})
 	}
