@@ -83,9 +83,10 @@ func (s suite) describe(check job.VerifyCheck) string {
 func (c Checks) scriptFor(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
 	place := confine.Place{Scratch: s.kind, Disposable: true, Services: true, CommandKind: job.CommandsVerify}
+	judgesChange := s.attempt > 0 && s.why == ""
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
-		Place: place, UnreadyIsRed: s.attempt > 0 && s.why == "", Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
+		Place: place, UnreadyIsRed: judgesChange, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
 	}
 	if c.Sandboxes.Private() {
 		script.Place.Root = c.Sandboxes.SandboxPath(confine.AgentPlace())
@@ -270,9 +271,9 @@ func describeFailure(ran confine.ScriptResult) string {
 
 // runCommand runs and records a command before the agent. step describes it to people. kind is as in recordCommand.
 func (c Checks) runCommand(ctx context.Context, phase record.Phase, step, kind string, script confine.Script) (confine.ScriptResult, error) {
-	over := c.Record.BeginStep(phase, step)
+	endStep := c.Record.BeginStep(phase, step)
 	ran, err := c.Sandboxes.RunScript(ctx, script)
-	over()
+	endStep()
 	if err == nil {
 		err = c.recordCommand(kind, script, ran)
 	}

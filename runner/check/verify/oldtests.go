@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
@@ -96,7 +97,7 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	if recordedAny {
 		return nil
 	}
-	files := append([]string(nil), p.tests.changedData...)
+	files := slices.Clone(p.tests.changedData)
 	for _, f := range p.tests.baseTests {
 		files = append(files, f.Path)
 	}

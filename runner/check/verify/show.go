@@ -36,7 +36,8 @@ func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow,
 	if err != nil || tests == nil { // nil: the check did not run
 		return err
 	}
-	difference := testresults.Compare(before, tests.Results, transcript.DecidingRun(r.runs).State == "green")
+	isGreenNow := transcript.DecidingRun(r.runs).State == "green"
+	difference := testresults.Compare(before, tests.Results, isGreenNow)
 	silent, err := c.testsOutsideChange(difference.Silent, change)
 	if err != nil {
 		return fmt.Errorf("look for fixed tests: %w", err)

@@ -224,35 +224,35 @@ func (g *goText) endPackage(text string) bool {
 	if strings.HasSuffix(rest, " failed]") {
 		other = loadFailure(name, rest, g.builds[name])
 	}
-	crashed, named := g.current.crashed, g.current.namesAll // addTo resets them
+	crashed, namesAll := g.current.crashed, g.current.namesAll // addTo resets them
 	g.current.addTo(name, &g.results, other)
 	if !other.LoadError {
 		g.results.addUnit(Package, name)
 	}
 	if !crashed && !other.LoadError {
-		recordRan(name, &g.results, named)
+		recordRan(name, &g.results, namesAll)
 	}
 	return true
 }
 
 // addPassedPackage adds a package that passed. hasTests is false if it had no tests to run.
 func addPassedPackage(name string, p *goPackage, results *Results, hasTests bool) {
-	named := p.namesAll || !hasTests
+	namesAll := p.namesAll || !hasTests
 	p.addTo(name, results, nil)
 	results.addPassed(name)
 	if hasTests {
 		results.addUnit(Package, name)
 	}
-	recordRan(name, results, named)
+	recordRan(name, results, namesAll)
 }
 
 // goTest matches a test's name after its package, to exclude packages whose name only begins like it.
 var goTest = lazyregexp.New(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 
-// recordRan records that the tests of a package ran. If named is false, unnamed tests passed.
-func recordRan(name string, results *Results, named bool) {
+// recordRan records that the tests of a package ran. Unless the output names all of them, the others passed.
+func recordRan(name string, results *Results, namesAll bool) {
 	results.seen = true
-	if !named {
+	if !namesAll {
 		results.addScope(scope{prefix: name + ".", rest: goTest})
 	}
 	results.addScope(scope{prefix: name + " ["})

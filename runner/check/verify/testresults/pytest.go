@@ -41,8 +41,9 @@ func (p *pytest) line(text string) {
 	if text == "" {
 		return
 	}
+	isQuietTotal := strings.HasPrefix(text, "no tests ran in ") || text[0] >= '0' && text[0] <= '9' // with -q, totals have no "="
 	switch {
-	case text[0] == '=' || text[0] >= '0' && text[0] <= '9' || strings.HasPrefix(text, "no tests ran in "): // with -q, totals have no "="
+	case text[0] == '=' || isQuietTotal:
 		p.headingOrTotal(text)
 	case text[0] == '!': // "!!!!! Interrupted: 1 error during collection !!!!!"
 		p.partial = p.partial || strings.Contains(text, "Interrupted") || strings.Contains(text, "stopping after")
