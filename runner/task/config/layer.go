@@ -41,13 +41,13 @@ func VariableOf(path string) string {
 // Environment returns a layer from the variables in environ (NAME=value) named after a key:
 // AGENT_CI_LIMITS_TURNS for limits.turns. Empty variables set nothing. It ignores the names in
 // reserved, and returns a warning for any other AGENT_CI_ name without a key.
-func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
+func (f *Format) Environment(environ, reserved []string) (layer Layer, warnings []string) {
 	var names []string
 	settable := f.Root.SettableKeys()
 	for _, k := range settable {
 		names = append(names, VariableOf(k.Path))
 	}
-	layer, warnings := Layer{Name: "environment", Kind: ValuesLayer}, []string(nil)
+	layer = Layer{Name: "environment", Kind: ValuesLayer}
 	for _, variable := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(name, environmentPrefix) || slices.Contains(reserved, name) {

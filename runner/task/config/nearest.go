@@ -8,7 +8,8 @@ func Nearest(name string, candidates []string) string {
 	if len(name) > longest {
 		return ""
 	}
-	best, bestDistance := "", max(len(name)/3, 1)+1
+	maxDistance := max(len(name)/3, 1)
+	best, bestDistance := "", maxDistance+1
 	for _, candidate := range candidates {
 		if d := editDistance(name, candidate); d < bestDistance {
 			best, bestDistance = candidate, d

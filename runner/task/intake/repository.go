@@ -38,7 +38,7 @@ func (n RepositorySources) Repository() (string, error) {
 	if n.Request != nil && n.Request.OnPull {
 		return n.Event.Repository, requireJobRepository(n.Job, n.Event.Repository)
 	}
-	issue, _ := form.ParseIssue(n.Job.Task.Issue) // none where it is not one
+	issue, _ := form.ParseIssue(n.Job.Task.Issue) // zero without an issue
 	return cmp.Or(n.Job.Repository.Name, issue.Repository, n.Event.Repository, RepositoryInURL(n.Origin, n.Server)), nil
 }
 
@@ -170,8 +170,8 @@ func ForgeFailure(operation string, err error) error {
 	message := outcome.WithoutFullStop(err)
 	var forgeError *forge.Error
 	switch {
-	case errors.As(err, &forgeError): // perhaps a connection timeout
-		message = forgeError.Message // the message already names the operation
+	case errors.As(err, &forgeError): // comes first, because it may wrap a timeout of the connection
+		message = forgeError.Message
 		if forgeError.Remedy != "" {
 			message = strings.TrimSuffix(message, ".") + "; " + strings.TrimSuffix(forgeError.Remedy, ".")
 		}

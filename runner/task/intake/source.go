@@ -90,7 +90,8 @@ func (s *Source) promptTask(ctx context.Context) (t Task, prompt string, err err
 	case s.JobFile != "":
 		t.Source, t.Name = "job", "job "+s.JobFile
 	}
-	if s.Job.Task.Prompt+s.Job.Task.PromptFile != "" {
+	hasPrompt := s.Job.Task.Prompt != "" || s.Job.Task.PromptFile != ""
+	if hasPrompt {
 		prompt, err = s.Prompt(ctx)
 	}
 	return t, prompt, err

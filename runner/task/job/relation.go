@@ -82,7 +82,8 @@ func (d *validator) checkRelations(needsTask bool) {
 	d.defaultCommandNames()
 	if needsTask {
 		hasTask := slices.ContainsFunc(d.job.Task.taskSources(), func(s taskSource) bool { return *s.text != "" })
-		if !hasTask && !d.HasProblemBelow("task") && !d.HasProblemBelow("") {
+		mayHaveTask := hasTask || d.HasProblemBelow("task") || d.HasProblemBelow("") // a part with a problem may have one
+		if !mayHaveTask {
 			d.ReportMissing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 		}
 	}
