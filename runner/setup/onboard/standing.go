@@ -104,14 +104,16 @@ func (p Provider) whyUnsuitable(workflow []byte, wanted bool) string {
 	if wanted && len(keys) == 0 {
 		return "passes no openai-api-key"
 	}
+	isReference := regexp.MustCompile(`^\$\{\{ *secrets\.\w+ *\}\}$`).MatchString
 	for _, key := range keys {
-		if strings.Join(strings.Fields(key), "") == "${{secrets."+p.Secret+"}}" {
-			continue
+		isOwn := strings.Join(strings.Fields(key), "") == "${{secrets."+p.Secret+"}}"
+		switch {
+		case isOwn: // as it should be
+		case isReference(key):
+			return "passes the key " + key
+		default: // key is not shown, because it may be the secret itself
+			return "passes the key of another form"
 		}
-		if !regexp.MustCompile(`^\$\{\{ *secrets\.\w+ *\}\}$`).MatchString(key) {
-			return "passes the key of another form" // not shown: it may be the secret itself
-		}
-		return "passes the key " + key
 	}
 	if len(keys) > 0 && regexp.MustCompile(`(?i)openai[-_]base[-_]url|model[._]base_url`).Match(workflow) {
 		return "says itself where the model's API is"
