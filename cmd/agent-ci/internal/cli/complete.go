@@ -67,8 +67,11 @@ func (c Command) complete(before []string, current string) candidates {
 		}
 		return values
 	}
-	if len(before) > 0 && flags.takesValue(before[len(before)-1]) {
-		return flags.completeValue(before[len(before)-1], current)
+	if len(before) > 0 {
+		previous := before[len(before)-1]
+		if takesValue := flags.values[strings.TrimPrefix(previous, "--")] != ""; takesValue {
+			return flags.completeValue(previous, current)
+		}
 	}
 	if strings.HasPrefix(current, "-") {
 		return anyOf(current, flags.completeFlags(before)...)
@@ -95,9 +98,6 @@ func (f *FlagSet) completeFlags(before []string) (all []candidate) {
 	}
 	return append(all, candidate{"--help", "show how it is called"})
 }
-
-// takesValue reports whether a word is a flag with a value.
-func (f *FlagSet) takesValue(word string) bool { return f.values[strings.TrimPrefix(word, "--")] != "" }
 
 // completeValue returns the candidates for the value of a flag, given as --flag. begun is the part already typed.
 func (f *FlagSet) completeValue(flag, begun string) candidates {

@@ -221,5 +221,5 @@ func formatSize(bytes int64) string {
 	case bytes >= 1<<20:
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 	}
-	return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
+	return fmt.Sprintf("%d KiB", (bytes+1023)>>10) // rounded up
 }
