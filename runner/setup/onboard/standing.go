@@ -157,7 +157,7 @@ func (s *Setup) readState(ctx context.Context, r Repository) (found state, err e
 	}
 	tree := found.head.Tree
 	if found.open != nil && branch != nil {
-		tree = branch.Tree
+		tree = branch.Tree // it has the files of the open pull request
 	}
 	existing, err := readExisting(ctx, r, tree)
 	if err != nil {

@@ -20,7 +20,7 @@ func IsRunBranch(branch string) bool { return strings.HasPrefix(branch, BranchPr
 
 var endOfIssueKey = lazyregexp.New(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
-// IssueOfKey splits a task key such as deps-issue-7 into job name and issue number. The number may be 0.
+// IssueOfKey splits a task key such as deps-issue-7 into job name and issue number; 0 for no issue.
 func IssueOfKey(key string) (jobName string, number int) {
 	m := endOfIssueKey().FindStringSubmatch(key)
 	if m == nil {

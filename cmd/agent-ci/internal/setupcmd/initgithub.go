@@ -49,8 +49,9 @@ func (g *gitHubSetup) defineFlags(flags *cli.FlagSet) {
 // flagProblem returns what is wrong with the flags, or "".
 func (g *gitHubSetup) flagProblem() string {
 	_, known := onboard.ProviderNamed(g.provider)
+	hasOtherFlag := g.replace || cmp.Or(g.provider, g.model, g.baseURL, g.wire, g.keyName) != ""
 	switch {
-	case !g.on && (g.replace || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""):
+	case hasOtherFlag && !g.on:
 		return "--provider, --model, --base-url, --wire, --key-env and --replace-secret go with --github"
 	case g.provider != "" && !known:
 		return "there is no provider " + g.provider

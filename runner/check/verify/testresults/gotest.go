@@ -113,7 +113,7 @@ func (p *goPackage) recordEnd(name, end string) {
 	}
 }
 
-// addTo adds a package's tests to results, and resets p. failure is reported if no test failed; nil if it passed.
+// addTo adds a package's tests to results, and resets p. If no test failed, it adds failure, unless that is nil.
 func (p *goPackage) addTo(name string, results *Results, failure *Test) {
 	prefix := name + "."
 	if name == "" {
