@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
@@ -306,13 +307,15 @@ func (a *Agent) endProcesses() {
 	if a.toolbox == nil {
 		return
 	}
+	closeSandbox := (*sandbox.Sandbox).Close
 	if a.Child == nil {
+		closeSandbox = a.Sandboxes.CloseAgent
 		a.endScripts()
 		a.Hooks.SetAgentSandbox(nil) // the sandbox ends below
 		a.warnOfProcesses(a.servers.EndAttempt())
 		a.javaScript.used = a.toolbox.repl.Used() // the toolbox is gone when the report needs it
 	}
-	a.warnOfProcesses(a.toolbox.close())
+	a.warnOfProcesses(a.toolbox.close(closeSandbox))
 	a.toolbox = nil
 }
 

@@ -277,8 +277,8 @@ func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patch
 }
 
 // close stops the agent's scripts, commands and kernel. Unless they are borrowed, it also stops the services and closes
-// the sandbox and the view.
-func (t *toolbox) close() error {
+// the sandbox, by closeSandbox, and the view.
+func (t *toolbox) close(closeSandbox func(*sandbox.Sandbox) error) error {
 	if t.scripts != nil {
 		t.scripts.Close()
 	}
@@ -291,7 +291,7 @@ func (t *toolbox) close() error {
 	if t.borrowed {
 		return nil
 	}
-	err := errors.Join(t.services.Close(), t.sandbox.Close())
+	err := errors.Join(t.services.Close(), closeSandbox(t.sandbox))
 	t.view.close()
 	return err
 }

@@ -181,3 +181,25 @@ func TestRefusesForks(t *testing.T) {
 	_, place, _ := f.fork(t, "fork-1")
 	must.Same(t, 2<<30, must.Get(os.Stat(filepath.Join(grants.Upper(f.overlayFolderOf(place)), "large.log")))(t).Size(), "the holes of a file")
 }
+
+// The change is read from the overlay that the agent's sandbox leaves, unless another sandbox has it.
+func TestAgentLeavesOverlayOpen(t *testing.T) {
+	f := forking(t)
+	f.run(t, f.parent, "echo agent >new; rm dir/file")
+	closed := f.tree(t, f.parent, AgentPlace())
+	must.Do(t, f.CloseAgent(f.parent))
+	kept := f.agentLayer.Load()
+	layer := must.Get(f.OpenLayer(t.Context(), AgentPlace()))(t)
+	must.Same(t, true, layer.Tree == kept.Tree, "another sandbox was opened")
+	change := must.Get(f.checkout.InLayer(layer).Changes(t.Context(), f.snapshot))(t)
+	must.Same(t, closed, change.Tree, "the overlay has")
+	must.Do(t, layer.Close())
+
+	must.Do(t, f.CloseAgent(f.open(t, AgentPlace())))
+	kept = f.agentLayer.Load()
+	f.run(t, f.open(t, AgentPlace()), "echo later >new")
+	must.Fail(t, "", must.Err(kept.Tree.Stat("new")), "the overlay stays open beside the next sandbox")
+	if f.agentLayer.Load() != nil {
+		t.Error("the overlay from before the next sandbox is kept")
+	}
+}

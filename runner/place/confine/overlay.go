@@ -227,11 +227,30 @@ func (s *Sandboxes) MoveTreeAside() (back func() error, err error) {
 	}, nil
 }
 
+// CloseAgent closes a sandbox of AgentPlace. It keeps the overlay open for the next OpenLayer, which then
+// needs no sandbox, until someone asks for the options of another sandbox with an overlay.
+func (s *Sandboxes) CloseAgent(box *sandbox.Sandbox) error {
+	if !s.Overlaid() || box.Level() == sandbox.LevelNone {
+		return box.Close()
+	}
+	layer, err := s.LayerOf(box, AgentPlace())
+	if closeErr := box.Close(); err != nil || closeErr != nil {
+		return closeErr
+	}
+	s.agentLayer.Store(&layer)
+	return nil
+}
+
 // OpenLayer opens the work tree as a place's commands see it. No command may run. Close it before
 // you open the place's next sandbox.
 func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error) {
 	if !s.Overlaid() {
 		return s.LayerOf(nil, p)
+	}
+	if p.changesScratch() == AgentScratch {
+		if kept := s.agentLayer.Swap(nil); kept != nil {
+			return *kept, nil
+		}
 	}
 	box, err := s.Open(ctx, p)
 	if err != nil {

@@ -60,10 +60,11 @@ type Sandboxes struct {
 	private        privateTree
 	services       services.Services
 	sidecars       sidecars
-	hidden         *grants.Secrets // nil before the first search
-	borrowed       []string        // objects folders that the checkout borrowed when HideSecretFiles ran
-	deniedCommands atomic.Int64    // number of commands that the policy refused
-	exposedBase    string          // path of the base tree if the agent's commands see it, or ""
+	hidden         *grants.Secrets              // nil before the first search
+	borrowed       []string                     // objects folders that the checkout borrowed when HideSecretFiles ran
+	deniedCommands atomic.Int64                 // number of commands that the policy refused
+	exposedBase    string                       // path of the base tree if the agent's commands see it, or ""
+	agentLayer     atomic.Pointer[gitops.Layer] // the overlay of AgentPlace after CloseAgent, or nil
 }
 
 // Checkout has what the sandboxes need from a checkout. It is zero for a plain folder.
@@ -323,6 +324,9 @@ func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 	if s.Overlaid() && f.Workspace == s.Root {
 		f.Overlay, f.LowerLayers, f.RemoveHidden = s.overlayFolderOf(p), s.lowerLayers(p), p.Disposable
 		s.useGit(&f, p)
+		if kept := s.agentLayer.Swap(nil); kept != nil {
+			_ = kept.Close() // nothing was written through it
+		}
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // read-only is meant for the agent; setup and checks could not work
