@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,14 +187,25 @@ func (r *Repository) pushed(p push) {
 
 const noCommit = "0000000000000000000000000000000000000000"
 
-// refs returns the commits of all refs, by name.
+// refs returns the commits of all refs, by name. It starts git only for packed refs.
 func (r *Repository) refs() map[string]string {
-	out, _ := r.runGit("for-each-ref", "--format=%(refname) %(objectname)")
 	all := map[string]string{}
-	for line := range strings.Lines(out) {
-		name, sha, _ := strings.Cut(strings.TrimSpace(line), " ")
-		all[name] = sha
+	if _, err := os.Stat(filepath.Join(r.Dir, "packed-refs")); err == nil {
+		out, _ := r.runGit("for-each-ref", "--format=%(refname) %(objectname)")
+		for line := range strings.Lines(out) {
+			name, sha, _ := strings.Cut(strings.TrimSpace(line), " ")
+			all[name] = sha
+		}
+		return all
 	}
+	folder := os.DirFS(r.Dir)
+	_ = fs.WalkDir(folder, "refs", func(name string, _ fs.DirEntry, _ error) error {
+		raw, _ := fs.ReadFile(folder, name) // fails for a folder, and for a lock file that has become the ref
+		if sha := strings.TrimSpace(string(raw)); objectName.MatchString(sha) && path.Ext(name) != ".lock" {
+			all[name] = sha
+		}
+		return nil
+	})
 	return all
 }
 
