@@ -27,7 +27,7 @@ func Page(w io.Writer, s campaign.Status) error {
 	title := document.Words(s.Campaign)
 	page := h.Doctype(h.HTML(
 		h.Lang("en"),
-		report.Head(report.Field(s.Campaign)+" · agent-ci campaign", report.Style()+ownStyle, script),
+		report.Head(report.Field(s.Campaign)+" · agent-ci campaign", report.Style+ownStyle, script),
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#targets"), g.Text("Skip to the targets")),
 			pageHeader(s, title),

@@ -90,7 +90,7 @@ func (c *comment) runLink() string {
 	if c.pages.Run == "" {
 		return ""
 	}
-	return " (" + markdown.Link{Name: "run", Address: c.pages.Run}.String() + ")"
+	return " (" + markdown.Link("run", c.pages.Run) + ")"
 }
 
 // fileLinks returns links to the workflow run and, if uploaded, to its files.
@@ -98,7 +98,7 @@ func (c *comment) fileLinks() string {
 	if c.pages.Artifacts == "" {
 		return c.runLink()
 	}
-	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
+	return fmt.Sprintf(" (%s, %s)", markdown.Link("run", c.pages.Run), markdown.Link("report and transcript", c.pages.Artifacts))
 }
 
 // update writes the comment unless its text is unchanged. state is the text above the plan. An error is stored in
@@ -173,7 +173,7 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	sentence := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
 	if pull.Operation == "created" || pull.Operation == "updated" {
 		name := fmt.Sprintf("#%d", pull.Number)
-		sentence = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
+		sentence = fmt.Sprintf("%s was %s.\n", markdown.Link(name, end.Site.Pull(pull.Number)), pull.Operation)
 	}
 	sign, _ := body.Ending(string(end.Stop.Outcome), end.Stop.Reason)
 	sentence += body.Failures(view, progressFailures)

@@ -26,8 +26,8 @@ type Watch struct {
 	Step           *actions.Step
 	NoRunDirectory bool // the run leaves no directory, so its id is not shown
 
-	mu          sync.Mutex              // guards the fields below, and Lines
-	current     *status                 // nil before its first use
+	mu          sync.Mutex // guards the fields below, and Lines
+	current     status
 	mayDraw     bool                    // the status line may be drawn
 	isDrawn     bool                    // the status line is on the terminal
 	written     time.Time               // time of the last line
@@ -66,8 +66,8 @@ func (w *Watch) showEvent(v *transcript.View, e transcript.Event) {
 	description := timeline.Describe(e)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status().applyEvent(v, e, time.Now())
-	group := string(w.status().phase)
+	w.current.applyEvent(v, e, time.Now())
+	group := w.current.phaseName()
 	if e.Type == transcript.TypeRunFinished {
 		group = "" // the run's end belongs to no group
 	}
@@ -84,7 +84,7 @@ func (w *Watch) showEvent(v *transcript.View, e transcript.Event) {
 		w.showOutput(each)
 	}
 	if tone, verdict := sections.Verdict(v, false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
-		w.addToGroup("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")
+		w.addToGroup("agent-ci: " + document.Signs[tone] + Printable(verdict.String()) + "\n")
 	}
 	w.draw()
 }

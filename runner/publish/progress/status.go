@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 // status is the run's current activity, for the status line.
 type status struct {
-	phase             record.Phase
+	phase             record.Phase // "" for PhaseSetup
 	startedAt         time.Time
 	activities        []*activity           // in the order of their starts
 	sessionActivities map[session]*activity // commands that continue after their call
@@ -62,6 +63,9 @@ func requestKey(e transcript.Event) activityKey {
 func callKey(id string, ref transcript.CallRef) activityKey {
 	return activityKey{ofCall, id, ref}
 }
+
+// phaseName returns the name of the current phase.
+func (s *status) phaseName() string { return string(cmp.Or(s.phase, record.PhaseSetup)) }
 
 // setRun sets what the status shows of the run v.
 func (s *status) setRun(v *transcript.View) {
@@ -162,6 +166,7 @@ func (s *status) currentActivity() (shown *activity, others int) {
 
 // idleWords has the words for a phase without a known activity.
 var idleWords = map[record.Phase]string{
+	"":                       "preparing", // setup
 	record.PhaseSetup:        "preparing",
 	record.PhaseBaseline:     "preparing the checks",
 	record.PhaseAgent:        "preparing the next step",
@@ -171,7 +176,7 @@ var idleWords = map[record.Phase]string{
 
 // logLine returns the status as a line for a log.
 func (s *status) logLine(now time.Time) string {
-	line := "… " + strings.ToLower(string(s.phase)) + ": "
+	line := "… " + strings.ToLower(s.phaseName()) + ": "
 	shown, others := s.currentActivity()
 	if shown == nil {
 		return line + idleWords[s.phase]
@@ -196,7 +201,7 @@ const (
 // "[Agent 1:05]", and rest is everything else: the activity, the plan's step, then agents and cost. Agents and cost
 // are left out first if there is no room. With too few cells even for an activity, rest is "".
 func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
-	head = fmt.Sprintf("[%s %s]", s.phase, transcript.FormatClock(now.Sub(s.startedAt)))
+	head = fmt.Sprintf("[%s %s]", s.phaseName(), transcript.FormatClock(now.Sub(s.startedAt)))
 	if s.stopping {
 		head = fmt.Sprintf("[Stopping %s]", transcript.FormatClock(now.Sub(s.startedAt)))
 	}

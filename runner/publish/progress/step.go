@@ -189,10 +189,10 @@ func (t StepResult) links() string {
 		if action == "none" {
 			action = "not changed"
 		}
-		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, action))
+		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link(fmt.Sprintf("Pull request #%d", pull.Number), page), action))
 	}
 	if page := t.Site.Page(t.Artifacts); page != "" && t.artifactName() != "" {
-		all = append(all, markdown.Link{Name: "report and transcript", Address: page}.String())
+		all = append(all, markdown.Link("report and transcript", page))
 	}
 	return strings.Join(all, " · ")
 }

@@ -39,7 +39,7 @@ func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	w.mu.Lock()
 	now := time.Now()
 	w.mayDraw, w.written = true, now
-	w.status().startedAt = now
+	w.current.startedAt = now
 	w.mu.Unlock()
 	var forcedDone <-chan struct{} // nil: never ready
 	if forced != nil {
@@ -98,8 +98,8 @@ func (w *Watch) redraw() {
 		return
 	}
 	if w.Lines != nil && time.Since(w.written) >= maxLogSilence {
-		w.beginGroup(string(w.status().phase))
-		w.addToGroup("agent-ci: " + Printable(w.status().logLine(time.Now())) + "\n")
+		w.beginGroup(w.current.phaseName())
+		w.addToGroup("agent-ci: " + Printable(w.current.logLine(time.Now())) + "\n")
 	}
 }
 
@@ -107,7 +107,7 @@ func (w *Watch) redraw() {
 func (w *Watch) markStopping() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status().stopping = true
+	w.current.stopping = true
 	w.draw()
 }
 
@@ -125,7 +125,7 @@ func (w *Watch) eraseForGood() {
 func (w *Watch) BeginActivity(phase record.Phase, description string) (endActivity func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.status()
+	s := &w.current
 	if phase != "" {
 		s.phase = phase
 		w.beginGroup(string(phase))
@@ -146,19 +146,11 @@ func (w *Watch) BeginActivity(phase record.Phase, description string) (endActivi
 func (w *Watch) InitStatus(known *transcript.View, costLimit float64, tokenLimit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.status()
+	s := &w.current
 	s.costLimit, s.tokenLimit = costLimit, tokenLimit
 	if known != nil {
 		s.setRun(known)
 	}
-}
-
-// status returns the run's status. The first call makes it. The caller holds w.mu.
-func (w *Watch) status() *status {
-	if w.current == nil {
-		w.current = &status{phase: record.PhaseSetup, startedAt: time.Now()}
-	}
-	return w.current
 }
 
 // Control sequences of terminals (ECMA-48). Mode 7 of the VT100 wraps lines. It is off for the status line,
@@ -182,7 +174,7 @@ func (w *Watch) draw() {
 		w.isDrawn = false // do not erase what other programs wrote since
 		return
 	}
-	head, rest := w.status().terminalLine(time.Now(), columns-1)
+	head, rest := w.current.terminalLine(time.Now(), columns-1)
 	if w.Terminal.Color {
 		head = cyan + head + plainColor
 	}

@@ -187,7 +187,7 @@ func TestStatusLineShowsRunningWork(t *testing.T) {
 		}
 		list := &price.List{Rates: price.Rates{Input: 1, Output: 1}}
 		line := func(cells int) string {
-			head, rest := w.status().terminalLine(time.Now(), cells)
+			head, rest := w.current.terminalLine(time.Now(), cells)
 			if n := cellCount(head + rest); n > cells {
 				t.Errorf("%q takes %d cells of %d", head+rest, n, cells)
 			}
@@ -245,7 +245,7 @@ func TestStatusNamesAwaitedCommand(t *testing.T) {
 			t.Helper()
 			show(eventBy(t, agent, transcript.TypeToolStarted, transcript.ToolStarted{Number: number, Tool: tool, Input: input}))
 			time.Sleep(took)
-			must.Same(t, "… setup: "+want, w.status().logLine(time.Now()), want)
+			must.Same(t, "… setup: "+want, w.current.logLine(time.Now()), want)
 			show(eventBy(t, agent, transcript.TypeToolFinished, transcript.ToolFinished{Number: number, Tool: tool, Detail: detail}))
 		}
 		runs := map[string]any{"session_id": 1000}
@@ -275,7 +275,7 @@ func TestResumedStatusKeepsTotals(t *testing.T) {
 	w := &Watch{Lines: &lines}
 	w.InitStatus(run.View(), 0, 0)
 	line := func() string {
-		_, rest := w.status().terminalLine(time.Now(), 99)
+		_, rest := w.current.terminalLine(time.Now(), 99)
 		return rest
 	}
 	must.Same(t, " preparing · $0.20", line())

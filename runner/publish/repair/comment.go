@@ -100,7 +100,7 @@ func (r Red) link() string {
 	if !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://") {
 		return markdown.Text(name)
 	}
-	return markdown.Link{Name: name, Address: r.URL}.String()
+	return markdown.Link(name, r.URL)
 }
 
 // describeFailure describes how a check failed, for the comment.
@@ -223,7 +223,7 @@ func (t *thread) text() string {
 	paragraphs = append(paragraphs, t.notes...)
 	end := t.conclusion
 	if t.Link != "" {
-		end += " (" + markdown.Link{Name: "run", Address: t.Link}.String() + ")"
+		end += " (" + markdown.Link("run", t.Link) + ")"
 	}
 	paragraphs = append(paragraphs, end)
 	if t.remaining != "" {

@@ -2,6 +2,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -224,10 +225,8 @@ func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, s
 	if h.Job.Limits, err = settings.SetLimits(h.LimitsAtStop, set); err != nil {
 		return h, err
 	}
-	if err := h.checkResumableWithinLimits(workspace.WorkPending(rec.Directory)); err != nil {
-		return h, err
-	}
-	if err := h.requireSameModelKind(script); err != nil {
+	pending := workspace.WorkPending(rec.Directory)
+	if err := cmp.Or(h.checkResumable(pending), h.checkLimitRaised(), h.requireSameModelKind(script)); err != nil {
 		return h, err
 	}
 	recordedHere := rec.RecordedHere(rec.DigestsFolder)

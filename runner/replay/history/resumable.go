@@ -78,17 +78,8 @@ func ResumeHint(rec *record.Record, getenv func(string) string, o outcome.Outcom
 	return "To continue: " + command + "."
 }
 
-// checkResumableWithinLimits returns why the run cannot resume with its new limits, or nil. pending means that
+// checkResumable returns why the run cannot resume whatever its limits are, or nil. pending means that
 // the work was not in the checkout at the end.
-func (h *Run) checkResumableWithinLimits(pending bool) error {
-	if err := h.checkResumable(pending); err != nil {
-		return err
-	}
-	return h.checkLimitRaised()
-}
-
-// checkResumable returns why the run cannot resume whatever its limits are, or nil. pending is as in
-// checkResumableWithinLimits.
 func (h *Run) checkResumable(pending bool) error {
 	switch {
 	case !h.StartedWork():

@@ -129,7 +129,7 @@ func (e ending) lastLines(v *transcript.View, o Options) string {
 		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.EventCount, codeField(transcript.ShortSHA(v.Head)))
 	}
 	if page := o.Site.Page(v.Started.Artifacts); page != "" {
-		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link{Name: "artifacts of the workflow's run", Address: page})
+		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link("artifacts of the workflow's run", page))
 	}
 	return s + "The whole transcript is " + markdown.Code(markdown.Cut(o.RunDir, fieldWidth)+"/transcript.jsonl") + digest + ".\n"
 }

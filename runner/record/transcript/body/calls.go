@@ -100,7 +100,7 @@ func messageBlock(e transcript.Entry) string {
 	var b strings.Builder
 	b.WriteString("\n")
 	if e.Agent != transcript.MainAgent {
-		b.WriteString("> " + textField(e.Name) + ":\n>\n")
+		b.WriteString("> " + markdown.Text(markdown.Cut(e.Name, fieldWidth)) + ":\n>\n")
 	}
 	said := strings.Join(markdown.Prose(e.Message), "")
 	for line := range strings.Lines(said) {

@@ -20,9 +20,6 @@ const (
 // fieldWidth limits a field of the transcript, in UTF-16 units before escaping.
 const fieldWidth = 300
 
-// textField returns a short field as escaped Markdown text.
-func textField(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
-
 // codeField returns a short field as a code span.
 func codeField(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 
@@ -101,19 +98,13 @@ func (p *page) sectionOf(b document.Block) section {
 // withLimits sets the limits of a section. A zero limit means the default. On an unlimited page, it only sets
 // the noun.
 func (p *page) withLimits(s section, l document.Limit) section {
-	s.noun = l.Noun
 	if p.unlimited {
+		s.Noun = l.Noun
 		return s
 	}
-	s.maxRows, s.maxUnits = l.MaxRows, l.MaxUnits
-	if s.maxRows == 0 {
-		s.maxRows = defaultMaxRows
-	}
-	if s.maxUnits == 0 {
-		s.maxUnits = defaultMaxUnits
-	}
+	s.Limit = document.Limit{Noun: l.Noun, MaxRows: cmp.Or(l.MaxRows, defaultMaxRows), MaxUnits: cmp.Or(l.MaxUnits, defaultMaxUnits)}
 	if p.maxBlockUnits > 0 {
-		s.maxUnits = min(s.maxUnits, p.maxBlockUnits)
+		s.MaxUnits = min(s.MaxUnits, p.maxBlockUnits)
 	}
 	return s
 }
@@ -166,13 +157,13 @@ func Verdict(v *transcript.View, doubts bool) string {
 	if len(verdict) == 0 {
 		return ""
 	}
-	return markdown.Sign(tone) + markdown.Line(verdict) + "\n"
+	return markdown.Signs[tone] + markdown.Line(verdict) + "\n"
 }
 
 // Ending returns how a run ended, in words, and a sign for its tone. The sign may be "".
 func Ending(outcome, reason string) (sign, words string) {
 	tone, words := sections.DescribeEnding(outcome, reason)
-	return markdown.Sign(tone), markdown.Text(words)
+	return markdown.Signs[tone], markdown.Text(words)
 }
 
 // Sentence returns a sentence of agent-ci as Markdown, with links to pull requests of a site.
@@ -233,6 +224,6 @@ func Checklist(p transcript.Plan, limit int) string {
 // row must consist of whole lines.
 func List(head string, rows []string, name string, limit int) string {
 	p := &page{remainingUnits: limit}
-	p.addSection(section{head: head, rows: rows, noun: name})
+	p.addSection(section{head: head, rows: rows, Limit: document.Limit{Noun: name}})
 	return p.String()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
@@ -31,11 +32,9 @@ func (p *page) addIfFits(s string) bool {
 
 // section is a part of a page that is shown row by row, within limits.
 type section struct {
-	head     string   // text before the first row
-	rows     []string // each of whole lines
-	maxRows  int      // maximum of rows shown; 0 means all
-	maxUnits int      // maximum of UTF-16 code units; 0 means all
-	noun     string   // the noun for rows that are left out, such as "file"
+	head           string   // text before the first row
+	rows           []string // each of whole lines
+	document.Limit          // with 0 for all
 }
 
 // addSection adds as many rows of a section as fit in its limits, and says how many are left out. A
@@ -43,8 +42,8 @@ type section struct {
 // was added.
 func (p *page) addSection(s section) bool {
 	part := page{remainingUnits: p.remainingUnits}
-	if s.maxUnits > 0 {
-		part.remainingUnits = min(part.remainingUnits, s.maxUnits)
+	if s.MaxUnits > 0 {
+		part.remainingUnits = min(part.remainingUnits, s.MaxUnits)
 	}
 	reserve := markdown.Units(s.moreLine(len(s.rows)))
 	part.remainingUnits -= reserve
@@ -52,7 +51,7 @@ func (p *page) addSection(s section) bool {
 		return false
 	}
 	shown := 0
-	for shown < len(s.rows) && (s.maxRows == 0 || shown < s.maxRows) && part.addIfFits(s.rows[shown]) {
+	for shown < len(s.rows) && (s.MaxRows == 0 || shown < s.MaxRows) && part.addIfFits(s.rows[shown]) {
 		shown++
 	}
 	part.remainingUnits += reserve
@@ -73,7 +72,7 @@ func rowsOf[T any](all []T, row func(T) string) []string {
 
 // moreLine returns a line with the number of omitted rows.
 func (s section) moreLine(omitted int) string {
-	return "\n… and " + transcript.CountNoun(omitted, "more "+s.noun) + ".\n"
+	return "\n… and " + transcript.CountNoun(omitted, "more "+s.Noun) + ".\n"
 }
 
 // CommentMark is the first line of each comment that continues a transcript. By this line and the

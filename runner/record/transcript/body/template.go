@@ -3,6 +3,7 @@ package body
 import (
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -25,7 +26,7 @@ func (p *page) addTemplate(template string) {
 	part := &page{remainingUnits: min(p.remainingUnits-markdown.Units(end), templateMaxUnits)}
 	part.addSection(section{
 		head: "\n" + templateMark + "\n*From this repository's template for pull requests. The boxes are for people: the run ticks none.*\n\n",
-		rows: rows, noun: "block",
+		rows: rows, Limit: document.Limit{Noun: "block"},
 	})
 	if part.Len() > 0 {
 		p.addIfFits(part.String() + end)

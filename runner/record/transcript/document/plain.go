@@ -2,15 +2,11 @@ package document
 
 import "strings"
 
-// signs and boxes are the signs before results and steps in plain text.
-var (
-	// signs has the sign before a result in plain text, boxes the sign before a step.
-	signs = map[Tone]string{Good: "✓ ", Doubtful: "! ", Bad: "✗ "}
-	boxes = map[Box]string{Open: "○ ", InProgress: "◐ ", Done: "✓ "}
-)
+// Signs has the sign before a result in plain text.
+var Signs = map[Tone]string{Good: "✓ ", Doubtful: "! ", Bad: "✗ "}
 
-// Sign returns the sign for a tone in plain text, or "".
-func Sign(tone Tone) string { return signs[tone] }
+// boxes has the sign before a step in plain text.
+var boxes = map[Box]string{Open: "○ ", InProgress: "◐ ", Done: "✓ "}
 
 // PlainText returns blocks as plain text, one row a line, for terminals and timelines. It does not
 // escape anything.

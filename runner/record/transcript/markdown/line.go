@@ -13,11 +13,8 @@ const (
 	sentenceUnits = 2000
 )
 
-// toneSigns are the signs before the results of checks.
-var toneSigns = map[document.Tone]string{document.Good: "✅ ", document.Doubtful: "⚠️ ", document.Bad: "❌ "}
-
-// Sign returns the sign for a tone, or "".
-func Sign(tone document.Tone) string { return toneSigns[tone] }
+// Signs has the signs before the results of checks.
+var Signs = map[document.Tone]string{document.Good: "✅ ", document.Doubtful: "⚠️ ", document.Bad: "❌ "}
 
 // Line returns a text as one line of Markdown. It may be used in a list or table. Spans that only a
 // page shows are left out.
@@ -29,7 +26,7 @@ func Line(t document.Text) string {
 		}
 		piece := spanMarkdown(span, b.Len() == 0)
 		if span.Link != "" {
-			piece = (Link{piece, span.Link}).String()
+			piece = Link(piece, span.Link)
 			if strings.HasSuffix(b.String(), "!") { // otherwise "!" would make the link an image
 				piece = zeroWidthSpace + piece
 			}
@@ -53,13 +50,13 @@ func spanMarkdown(span document.Span, atLineStart bool) string {
 	case span.Style == document.Amount && amountPattern().MatchString(s): // a checked amount is no mathematics
 		return s
 	case span.Style == document.Result && span.Tone != document.Bad:
-		return Sign(span.Tone) + plainSpan(s, false)
+		return Signs[span.Tone] + plainSpan(s, false)
 	case span.Style == document.Strong || span.Style == document.Result: // a bad result is strong, too
 		text := escaped(oneLine(s))
 		if text == "" {
 			return trailingBlank(s)
 		}
-		text = Sign(span.Tone) + "**" + text + "**" + trailingBlank(s)
+		text = Signs[span.Tone] + "**" + text + "**" + trailingBlank(s)
 		if startsWithBlank(s) && !atLineStart {
 			text = " " + text
 		}

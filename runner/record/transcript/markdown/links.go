@@ -1,14 +1,10 @@
 package markdown
 
-// Link is a link to an address that agent-ci made. Name is Markdown.
-type Link struct {
-	Name, Address string
-}
-
-// String returns the link as Markdown, or only its name if there is no address.
-func (l Link) String() string {
-	if l.Address == "" {
-		return l.Name
+// Link returns a link to an address that agent-ci made, or only the name if there is no address. name is
+// Markdown.
+func Link(name, address string) string {
+	if address == "" {
+		return name
 	}
-	return "[" + l.Name + "](" + l.Address + ")"
+	return "[" + name + "](" + address + ")"
 }

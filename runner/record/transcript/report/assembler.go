@@ -91,7 +91,6 @@ func (a *assembler) releaseAll() {
 // newEntry begins an entry.
 func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
 	n := &entry{Seq: e.Seq, At: transcript.FormatClock(e.Time.Sub(a.start)), entryLine: entryLine{Kind: kind, Name: name}}
-	n.surveyed = a.unfinished == nil
 	if e.Agent != transcript.MainAgent {
 		n.Agent = cmp.Or(a.view.AgentName(e.Agent), e.Agent)
 	}
@@ -127,9 +126,7 @@ func (a *assembler) addMessage(n *entry, text string) {
 	if text == "" {
 		return
 	}
-	if shown := cutProse(a.limit, text); !n.surveyed {
-		n.Message = append(n.Message, prose(shown))
-	}
+	n.Message = append(n.Message, prose(cutProse(a.limit, text)))
 }
 
 // indentJSON returns indented JSON, or raw itself if it is invalid.
@@ -169,9 +166,7 @@ func (a *assembler) addInput(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {
 		n.paths = v4a.Paths(patch)
-		if diff := drawDiff(a.limit, patch); !n.surveyed {
-			n.Parts = append(n.Parts, diff)
-		}
+		n.Parts = append(n.Parts, drawDiff(a.limit, patch))
 		n.Open = true
 	}
 	if !alone {

@@ -1,15 +1,12 @@
 package report
 
 import (
-	"fmt"
-
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
 // maxRows limits the rows of a list or table, and sentenceUnits a few sentences, in UTF-16 units.
@@ -184,9 +181,4 @@ func moreRows(noun string, total, shown int) g.Node {
 		return nil
 	}
 	return h.P(g.Text("… and " + transcript.CountNoun(total-shown, "more "+noun) + "."))
-}
-
-// eventLink draws a link to an event.
-func eventLink(seq int64) g.Node {
-	return h.A(h.Href("#"+sections.EventID(seq)), g.Text(fmt.Sprintf("#%d", seq)))
 }

@@ -41,11 +41,10 @@ type entryLine struct {
 
 // entryTexts has the longer texts of an entry.
 type entryTexts struct {
-	Message  g.Group         // the agent's messages
-	Titles   []document.Text // of the texts in Parts
-	Parts    g.Group         // titled texts, and the diff of a patch
-	Open     bool            // unfolded at first
-	surveyed bool            // it is of the first pass, and keeps no texts
+	Message g.Group         // the agent's messages
+	Titles  []document.Text // of the texts in Parts
+	Parts   g.Group         // titled texts, and the diff of a patch
+	Open    bool            // unfolded at first
 }
 
 // entryFacts is what the overview counts of an entry.
@@ -57,9 +56,6 @@ type entryFacts struct {
 
 // addPart adds a titled text. seq is the number of a later event that contains the text, or 0 for the entry's first.
 func (t *entryTexts) addPart(seq int64, title string, text excerpt) {
-	if t.surveyed {
-		return
-	}
 	t.Titles = append(t.Titles, document.Words(title))
 	t.Parts = append(t.Parts, h.P(h.Class("part"), g.If(seq != 0, h.ID(sections.EventID(seq))), Line(document.Words(title))), text.node())
 }

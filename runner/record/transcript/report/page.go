@@ -15,8 +15,9 @@ import (
 )
 
 var (
+	// Style is the style sheet of agent-ci's pages.
 	//go:embed style.css
-	style string
+	Style string
 	//go:embed script.js
 	script string
 )
@@ -29,7 +30,7 @@ func (o *overview) page(entries g.Node) g.Node {
 	places := slices.Concat(beforeTimeline, []document.Section{{ID: "timeline", Title: "Timeline"}}, afterTimeline)
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
-		Head(o.title()+" · agent-ci", style, script),
+		Head(o.title()+" · agent-ci", Style, script),
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#timeline"), g.Text("Skip to the timeline")),
 			o.header(source, places),
@@ -54,9 +55,6 @@ func Head(title, style, script string) g.Node {
 		h.StyleEl(g.Raw(style)),
 	)
 }
-
-// Style returns the style sheet of agent-ci's pages.
-func Style() string { return style }
 
 // cspHash returns the hash of a style or script as a source for the Content-Security-Policy.
 func cspHash(s string) string {

@@ -125,7 +125,7 @@ func (d readPage) harmless(t testing.TB) {
 			t.Errorf("a link leads to %q", href)
 		}
 	}
-	for name, want := range map[string]string{"script": script, "style": style} {
+	for name, want := range map[string]string{"script": script, "style": Style} {
 		found := d.all(name)
 		if len(found) != 1 || len(found[0].Attr) != 0 || found[0].FirstChild.Data != want {
 			t.Errorf("the page has %d elements <%s>, or not the one that is built in", len(found), name)
@@ -170,7 +170,7 @@ func TestPolicyBlocksOutsideContent(t *testing.T) {
 			t.Errorf("<%s>, element %d, comes before the policy", n.Data, i)
 		}
 	}
-	want := "default-src 'none'; style-src " + cspHash(style) + "; script-src " + cspHash(script) + "; base-uri 'none'; form-action 'none'"
+	want := "default-src 'none'; style-src " + cspHash(Style) + "; script-src " + cspHash(script) + "; base-uri 'none'; form-action 'none'"
 	if len(policies) != 1 || policies[0] != want {
 		t.Errorf("policies %q, want one: %s", policies, want)
 	}

@@ -107,7 +107,7 @@ func labelled(class, text string) g.Node { return h.Span(h.Class(class), Line(do
 func (e *entry) folded() g.Node {
 	var by g.Node
 	if e.By != 0 {
-		by = h.P(h.Class("cut"), g.Text("Called by "), eventLink(e.By), g.Text("."))
+		by = h.P(h.Class("cut"), g.Text("Called by "), Line(document.Text{{Text: fmt.Sprintf("#%d", e.By), PageAnchor: sections.EventID(e.By)}}), g.Text("."))
 	}
 	return g.Group{
 		h.Details(

@@ -19,21 +19,20 @@ func checksSection(s *Source) document.Section {
 		return section("verification", "Verification", paragraph("No check ran: nothing shows that the change works."))
 	}
 	n := 0
-	return section("verification", "Verification", tableOf(document.Limit{Noun: "check"},
-		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.verify().Rows, func(row transcript.VerifyRow) document.Row {
-			n++
-			result := document.Text{{Text: row.DescribeResult(), Style: document.Result, Tone: wordTones[row.DescribeResult()]}}
-			if tests := row.DescribeTestsAfter(); tests != "" {
-				result = append(result, document.Span{Text: ": " + tests})
-			}
-			if hasOutput(row) {
-				result = append(result, document.Span{Text: " "}, document.Span{Text: "output", PageAnchor: outputID(n), PageOnly: true})
-			}
-			return document.Row{
-				document.Words(row.Name), result, document.Format("%s%s", checkState(row.Before), row.DescribeOrigin()),
-				document.Format("%s%s", checkState(row.After), flakyRuns(row)), document.Words(transcript.FormatSeconds(row.Seconds)), document.Mono(row.Run),
-			}
-		}))
+	return section("verification", "Verification", tableOf("check", 0, columns("Check", "Result", "Before", "After", "Time#", "Command"), s.verify().Rows, func(row transcript.VerifyRow) document.Row {
+		n++
+		result := document.Text{{Text: row.DescribeResult(), Style: document.Result, Tone: wordTones[row.DescribeResult()]}}
+		if tests := row.DescribeTestsAfter(); tests != "" {
+			result = append(result, document.Span{Text: ": " + tests})
+		}
+		if hasOutput(row) {
+			result = append(result, document.Span{Text: " "}, document.Span{Text: "output", PageAnchor: outputID(n), PageOnly: true})
+		}
+		return document.Row{
+			document.Words(row.Name), result, document.Format("%s%s", checkState(row.Before), row.DescribeOrigin()),
+			document.Format("%s%s", checkState(row.After), flakyRuns(row)), document.Words(transcript.FormatSeconds(row.Seconds)), document.Mono(row.Run),
+		}
+	}))
 }
 
 // wordTones maps the words for results, states and proofs of checks to tones.
@@ -144,7 +143,7 @@ func redProofSection(s *Source) document.Section {
 	if unlisted := table.UnlistedProofs(); unlisted > 0 {
 		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.CountNoun(unlisted, "more file")})
 	}
-	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Row {
+	lines := tableOf("file", 0, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Row {
 		var notes []string
 		if words := classMeanings[p.Class]; words != "" {
 			notes = append(notes, words)

@@ -11,7 +11,7 @@ import (
 // silencedSection returns the signs that a check may pass without testing.
 func silencedSection(s *Source) document.Section {
 	inspection := s.View.Inspection
-	signs := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), inspection.SilencedSigns, func(sign transcript.SilencedSign) document.Row {
+	signs := tableOf("sign", 6_000, columns("Where", "Sign", "Why it matters"), inspection.SilencedSigns, func(sign transcript.SilencedSign) document.Row {
 		where := fileName(sign.File)
 		if sign.Line > 0 {
 			where = append(where, document.Span{Text: describeLine(sign)})
@@ -39,7 +39,7 @@ func describeLine(sign transcript.SilencedSign) string {
 // workflowRiskSection returns the jobs with rights that the pushed branch starts, and the changed files
 // that they run.
 func workflowRiskSection(s *Source) document.Section {
-	jobs := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.WorkflowStarts, func(start transcript.WorkflowStart) document.Row {
+	jobs := tableOf("job", 6_000, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.WorkflowStarts, func(start transcript.WorkflowStart) document.Row {
 		workflow := fileName(start.Workflow)
 		if start.Job != "" {
 			workflow = document.Join(", job ", workflow, document.Mono(start.Job))
@@ -68,7 +68,7 @@ func workflowRiskSection(s *Source) document.Section {
 
 // claimsSection returns what the summary claims without evidence.
 func claimsSection(s *Source) document.Section {
-	names := listOf(document.Limit{Noun: "claim"}, s.View.Inspection.Claims, func(name string) document.Text {
+	names := listOf("claim", s.View.Inspection.Claims, func(name string) document.Text {
 		return document.Format("%s: not found in the change", fileName(name))
 	})
 	return sectionWithIntro("claims", "Claims of the summary", "The summary names these. Neither the change nor the calls nor the checks show them.", names)

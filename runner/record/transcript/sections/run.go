@@ -45,9 +45,7 @@ func lessonsOriginSection(s *Source) document.Section {
 
 // addIdentity adds the run and its task.
 func (s *Source) addIdentity(f *facts) {
-	if issue := s.View.Task.Issue; issue != "" {
-		f.add("Task", s.Links.issueLink(issue))
-	}
+	f.add("Task", s.Links.issueLink(s.View.Task.Issue))
 	if base := s.View.Workspace; base.BaseSHA != "" {
 		f.add("Base", document.Join(" ", document.Words(base.Base), s.Links.commitLink(base.BaseSHA)))
 	}

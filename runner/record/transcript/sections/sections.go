@@ -161,18 +161,18 @@ func sectionWithIntro(id, title, sentence string, b document.Block) document.Sec
 // paragraph returns a block with plain text.
 func paragraph(text string) document.Block { return document.Paragraph{Text: document.Sentence(text)} }
 
-// tableOf returns a table with a row for each element.
-func tableOf[T any](limit document.Limit, columns []document.Column, all []T, row func(T) document.Row) document.Table {
-	t := document.Table{Limit: limit, Columns: columns}
+// tableOf returns a table with a row for each element. noun and maxUnits are as in document.Limit.
+func tableOf[T any](noun string, maxUnits int, columns []document.Column, all []T, row func(T) document.Row) document.Table {
+	t := document.Table{Limit: document.Limit{Noun: noun, MaxUnits: maxUnits}, Columns: columns}
 	for _, element := range all {
 		t.Rows = append(t.Rows, row(element))
 	}
 	return t
 }
 
-// listOf returns a list with an item for each element.
-func listOf[T any](limit document.Limit, all []T, item func(T) document.Text) document.List {
-	l := document.List{Limit: limit}
+// listOf returns a list with an item for each element. noun is as in document.Limit.
+func listOf[T any](noun string, all []T, item func(T) document.Text) document.List {
+	l := document.List{Limit: document.Limit{Noun: noun}}
 	for _, element := range all {
 		l.Items = append(l.Items, document.Item{Text: item(element)})
 	}

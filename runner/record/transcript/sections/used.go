@@ -89,7 +89,7 @@ func jobToolsSection(s *Source) document.Section {
 	if s.Timeline != nil { // a page shows the calls instead; there the view has no entries to count
 		heads = heads[:2]
 	}
-	return section("job-tools", "Tools of the job", tableOf(document.Limit{Noun: "tool", MaxUnits: 4_000}, heads, job.Tools.Dynamic, func(tool jobTool) document.Row {
+	return section("job-tools", "Tools of the job", tableOf("tool", 4_000, heads, job.Tools.Dynamic, func(tool jobTool) document.Row {
 		calls := fmt.Sprint(called[tool.Name])
 		if n := failed[tool.Name]; n > 0 {
 			calls += fmt.Sprintf(", %d failed", n)
@@ -118,21 +118,23 @@ func (t jobTool) program() document.Text {
 
 // skillsSection returns the skills that the model loaded.
 func skillsSection(s *Source) document.Section {
-	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", MaxUnits: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Row {
+	return section("skills", "Skills", tableOf("skill", 4_000, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Row {
 		return document.Row{document.Mono(s.Name), document.Mono(s.Path), shortDigest(s.SHA256)}
 	}))
 }
 
 // hooksSection returns the hooks of the run, with how often they answered.
 func hooksSection(s *Source) document.Section {
-	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", MaxRows: 64, MaxUnits: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Row {
+	table := tableOf("hook", 4_000, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Row {
 		name := document.Mono(use.Name)
 		if use.Trusted {
 			name = append(name, document.Span{Text: " (outside of the sandbox)"})
 		}
 		count := func(n int) document.Text { return document.Words(transcript.GroupThousands(n)) }
 		return document.Row{name, document.Words(use.Event), count(use.Calls), count(use.Denials), count(use.Errors), shortDigest(use.SHA256)}
-	}))
+	})
+	table.MaxRows = 64
+	return section("hooks", "Hooks", table)
 }
 
 // refusalsSection returns the calls and hosts that the policy refused.
@@ -152,7 +154,7 @@ func refusalsSection(s *Source) document.Section {
 	if len(t.Refusals) < t.RefusedCalls+t.RefusedHosts {
 		words += fmt.Sprintf(", of which the first %d are shown", len(t.Refusals))
 	}
-	return section("refusals", "Refusals", paragraph(words+"."), listOf(document.Limit{Noun: "refusal"}, t.Refusals, func(r Refusal) document.Text {
+	return section("refusals", "Refusals", paragraph(words+"."), listOf("refusal", t.Refusals, func(r Refusal) document.Text {
 		return document.Join(" ", eventLinks([]int64{r.Event}), document.Words(r.Tool), document.Mono(r.Topic), document.Words("by "+r.Rule))
 	}))
 }

@@ -148,7 +148,7 @@ func filesSection(s *Source) document.Section {
 	if s.Timeline != nil {
 		heads, diffs = append(heads, columns("Patches")...), s.Timeline.FileDiffs
 	}
-	return section("files", "Files", paragraph(s.View.Change.DescribeSize()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Row {
+	return section("files", "Files", paragraph(s.View.Change.DescribeSize()), tableOf("file", 8_000, heads, s.View.Change.Files, func(f changeset.File) document.Row {
 		added, removed := transcript.GroupThousands(f.Insertions), transcript.GroupThousands(f.Deletions)
 		if f.Binary {
 			added, removed = "binary", ""
@@ -191,7 +191,7 @@ func separateLessonsSection(s *Source) document.Section {
 
 // lessonTableSection returns lessons as a table with their evidence.
 func lessonTableSection(title string, l *transcript.Lessons) document.Section {
-	return section("lessons", title, paragraph(lessonsWords), tableOf(document.Limit{Noun: "lesson", MaxUnits: 8_000}, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Row {
+	return section("lessons", title, paragraph(lessonsWords), tableOf("lesson", 8_000, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Row {
 		var evidence []document.Text
 		for _, e := range l.Evidence {
 			evidence = append(evidence, document.Mono(e))
@@ -202,7 +202,7 @@ func lessonTableSection(title string, l *transcript.Lessons) document.Section {
 
 // publishedSection returns the publishing steps, with links.
 func publishedSection(s *Source) document.Section {
-	return section("published", "Published", listOf(document.Limit{Noun: "step"}, s.View.PublishSteps, func(p transcript.Publish) document.Text {
+	return section("published", "Published", listOf("step", s.View.PublishSteps, func(p transcript.Publish) document.Text {
 		parts := []document.Text{document.Words(strings.ReplaceAll(p.Step, "_", " "))}
 		if p.Number > 0 {
 			parts = append(parts, s.Links.pullLink(p.Number, p.URL))
@@ -216,7 +216,7 @@ func publishedSection(s *Source) document.Section {
 
 // warningsSection returns the warnings of the run.
 func warningsSection(s *Source) document.Section {
-	return section("warnings", "Warnings", listOf(document.Limit{Noun: "warning"}, s.View.Warnings, func(w transcript.Warning) document.Text {
+	return section("warnings", "Warnings", listOf("warning", s.View.Warnings, func(w transcript.Warning) document.Text {
 		return document.Format("%s (`%s`)", document.Sentence(w.Message), w.Code)
 	}))
 }
@@ -234,7 +234,7 @@ func failedSetupSection(s *Source) document.Section {
 
 // setupSection returns the commands that ran before the agent.
 func setupSection(s *Source) document.Section {
-	return section("setup", "Setup", tableOf(document.Limit{Noun: "step"}, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Row {
+	return section("setup", "Setup", tableOf("step", 0, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Row {
 		return document.Row{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.FormatSeconds(step.Seconds))}
 	}))
 }
