@@ -197,6 +197,7 @@ func TestStatusLineShowsRunningWork(t *testing.T) {
 			t.Helper()
 			must.Same(t, want, line(99))
 		}
+		w.current.startedAt = time.Now()
 		w.InitStatus(nil, 2, 500_000)
 		by(transcript.MainAgent, transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Price: list})
 		expect("[Setup 0:00] preparing")

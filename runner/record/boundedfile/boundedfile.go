@@ -55,11 +55,6 @@ func ReadIn(root *os.Root, name string, maxBytes int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readOpen(f, name, maxBytes)
-}
-
-// readOpen reads an open file. It fails if the file has more than maxBytes bytes.
-func readOpen(f *os.File, name string, maxBytes int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

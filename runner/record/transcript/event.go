@@ -405,9 +405,6 @@ func (t ToolStarted) ReadableInput() string {
 	return t.Input
 }
 
-// Topic returns the call's subject in one line: see the function Topic.
-func (t ToolStarted) Topic() string { return Topic(t.ReadableInput()) }
-
 // PolledSession returns the session that the call names, a command that continues after its call, or 0.
 func (t ToolStarted) PolledSession() float64 {
 	var named struct {

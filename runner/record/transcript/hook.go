@@ -50,11 +50,11 @@ func (u *HookUse) CountAnswer(d HookAnswer) {
 func NewHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
 	uses := make([]HookUse, 0, len(active))
 	for _, h := range active {
-		use := HookUse{Name: h.Name, Event: h.Event, SHA256: h.SHA256, Trusted: h.Trusted, MustFire: h.MustFire}
+		var use HookUse
 		if i := slices.IndexFunc(earlier, func(u HookUse) bool { return u.Name == h.Name }); i >= 0 {
-			before := earlier[i]
-			use.Calls, use.Denials, use.Errors, use.Longest = before.Calls, before.Denials, before.Errors, before.Longest
+			use = earlier[i]
 		}
+		use.Name, use.Event, use.SHA256, use.Trusted, use.MustFire = h.Name, h.Event, h.SHA256, h.Trusted, h.MustFire
 		uses = append(uses, use)
 	}
 	return uses

@@ -32,10 +32,10 @@ var topicKeys = sync.OnceValue(func() []string {
 
 // Topic returns the subject of a call in one line: the command, the path, or the files of a patch.
 // It has at most 100 UTF-16 units. Its text is the model's, so treat it as hostile.
-func Topic(input string) string {
-	text := input
+func (t ToolStarted) Topic() string {
+	text := t.ReadableInput()
 	var args map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(input), &args); err == nil {
+	if err := json.Unmarshal([]byte(text), &args); err == nil {
 		text = topicOf(args)
 	}
 	if files := patchedFiles(text); files != "" {

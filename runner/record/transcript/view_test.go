@@ -139,7 +139,7 @@ func TestTopic(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			must.Same(t, test.want, transcript.Topic(test.input), test.input)
+			must.Same(t, test.want, transcript.ToolStarted{Input: test.input}.Topic(), test.input)
 		})
 	}
 }

@@ -117,7 +117,7 @@ func (a *assembler) markComplete(n *entry, seq int64) {
 // addPart adds a titled text to an entry, unless the text is empty.
 func (a *assembler) addPart(n *entry, title, text string) {
 	if text != "" {
-		n.addPart(0, title, cut(a.limit, text))
+		n.addPart(0, title, plainWeights.cut(a.limit, text))
 	}
 }
 
@@ -126,7 +126,7 @@ func (a *assembler) addMessage(n *entry, text string) {
 	if text == "" {
 		return
 	}
-	n.Message = append(n.Message, prose(cutProse(a.limit, text)))
+	n.Message = append(n.Message, prose(proseWeights.cut(a.limit, text)))
 }
 
 // indentJSON returns indented JSON, or raw itself if it is invalid.

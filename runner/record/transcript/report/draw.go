@@ -62,9 +62,9 @@ func drawBlock(b document.Block) g.Node {
 	case document.Paragraph:
 		return h.P(Line(b.Text))
 	case document.Message:
-		return h.Div(h.Class("prose"), prose(cutProse(fixedLimit(overviewBytes), b.Text)))
+		return h.Div(h.Class("prose"), prose(proseWeights.cut(fixedLimit(overviewBytes), b.Text)))
 	case document.Quote:
-		return h.Div(h.Class("prose quote"), prose(cutProse(fixedLimit(overviewBytes), string(b))))
+		return h.Div(h.Class("prose quote"), prose(proseWeights.cut(fixedLimit(overviewBytes), string(b))))
 	case document.Code:
 		return h.Pre(h.TabIndex("0"), g.Text("\n"+shownText(string(b), tailBytes)))
 	case document.List:

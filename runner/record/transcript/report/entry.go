@@ -70,7 +70,7 @@ func (e *entry) addResult(limit textLimit, f transcript.ToolFinished) {
 	}
 	e.Bad = result != "ok"
 	e.End = result + " · " + transcript.FormatSeconds(f.Seconds)
-	e.addPart(e.Until, "Output", cut(limit, transcript.ReadableOutput(f.Output)))
+	e.addPart(e.Until, "Output", plainWeights.cut(limit, transcript.ReadableOutput(f.Output)))
 	if f.File != "" {
 		e.Parts = append(e.Parts, cutNote(fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.GroupThousands(f.Bytes), f.File)))
 	}

@@ -71,12 +71,6 @@ func (s *textSizes) limit(pageSize, entries int) int {
 	return textBytes
 }
 
-// cut shortens a text to its limit. It keeps more of the start than of the end.
-func cut(limit textLimit, s string) excerpt { return plainWeights.cut(limit, s) }
-
-// cutProse is like cut, for Markdown.
-func cutProse(limit textLimit, s string) excerpt { return proseWeights.cut(limit, s) }
-
 // weights has, for each byte value, how many bytes it takes on the page.
 type weights [256]int
 

@@ -126,7 +126,7 @@ func TestCut(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			must.Same(t, test.want, cut(fixedLimit(test.limit), test.in))
+			must.Same(t, test.want, plainWeights.cut(fixedLimit(test.limit), test.in))
 		})
 	}
 }
