@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
@@ -50,14 +50,11 @@ type configurations struct {
 func (c *configurations) read(files ...string) error {
 	for _, file := range files {
 		raw, err := readSmall(file)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME may be /dev/null
+		if regularfile.Absent(err) { // HOME may be /dev/null
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read git configuration: %w", err)
-		}
-		if len(raw) > smallLimit {
-			return fmt.Errorf("%s has more than %d bytes", file, smallLimit)
 		}
 		withoutSecrets, included, err := withoutCredentials(raw)
 		if err != nil {

@@ -4,13 +4,11 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"syscall"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // Checkout describes a work tree, its user, and what commands may write.
@@ -72,32 +70,8 @@ func (c Checkout) Restrictions() (Restrictions, error) {
 	}, nil
 }
 
-// smallLimit is the largest size of a configuration file or of a file with a path, in bytes.
-const smallLimit = 1 << 20
-
-// openPlain opens a regular file. It never blocks on a FIFO, which commands can put in place of any
-// file that they may write.
-func openPlain(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("%s is no regular file", path), f.Close())
-	}
-	return f, nil
-}
-
-// readSmall reads at most one byte more than smallLimit, because a file can claim to be of any
-// size.
-func readSmall(path string) ([]byte, error) {
-	f, err := openPlain(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, smallLimit+1))
-}
+// readSmall reads a configuration file, or a file with a path.
+func readSmall(path string) ([]byte, error) { return regularfile.Read(path, regularfile.Small) }
 
 // skip continues a walk after an entry. entry is nil if the first folder could not be read.
 func skip(entry fs.DirEntry) error {

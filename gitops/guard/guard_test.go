@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -66,7 +67,7 @@ func TestListsRestrictions(t *testing.T) {
 func TestHidesInvalidConfigurations(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"another language", "[[[", "read "},
-		{"too large", strings.Repeat("#", smallLimit+1), "has more than 1048576 bytes"},
+		{"too large", strings.Repeat("#", regularfile.Small+1), "more than 8388608"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

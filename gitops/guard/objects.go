@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pjbgf/sha1cd"
@@ -202,7 +201,7 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 		}
 		below := filepath.ToSlash(strings.TrimPrefix(path, folder+string(filepath.Separator)))
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		case regularfile.Absent(err):
 			return nil
 		case errors.Is(err, fs.ErrPermission):
 			return visit(path, below)
@@ -257,7 +256,7 @@ func sumOf(path string) (string, error) {
 // openRegular opens a regular file. For an unreadable or special file it returns an error that is
 // no fs.PathError, so the caller reports the file instead of failing.
 func openRegular(path string) (*os.File, error) {
-	f, err := openPlain(path)
+	f, err := regularfile.Open(path)
 	switch {
 	case err == nil:
 		return f, nil
