@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 	downloadTimeout = 15 * time.Minute
 )
 
-// Artifact is an archive that a workflow run uploaded. All fields are claims of the workflow.
+// Artifact is an archive that a workflow run uploaded. The workflow chooses all fields.
 type Artifact struct {
 	ID      int64     `json:"id"`
 	Name    string    `json:"name"`
@@ -177,7 +178,7 @@ func (c *Client) downloadError(ctx context.Context, call apiCall, place *url.URL
 		return fmt.Errorf("%s: %w", call.action, ctx.Err())
 	}
 	e := &forge.Error{Kind: forge.Unavailable, Doing: call.action, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
-	if errors.As(err, new(*transport.RedirectError)) {
+	if errors.As(err, new(*origin.RedirectError)) {
 		e.Kind, e.Remedy = forge.Other, "check the API URL: GitHub keeps nothing there"
 	}
 	return e

@@ -40,8 +40,8 @@ func newAttachments(server, repository, token string, base http.RoundTripper) (*
 		Transport: &transport.Authorizer{Base: base, Token: token, MaySendTo: a.sendsTokenTo},
 		Timeout:   attachmentTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > transport.MaxRedirects || !a.mayRedirectTo(req.URL) {
-				return &transport.RedirectError{Why: "it leads away from GitHub, to " + req.URL.Host}
+			if origin.CheckCount(via) != nil || !a.mayRedirectTo(req.URL) {
+				return &origin.RedirectError{Why: "it leads away from GitHub, to " + req.URL.Host}
 			}
 			return nil
 		},

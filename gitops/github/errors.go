@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -150,7 +151,7 @@ func fillFromTransport(e *forge.Error, err error) {
 		err = failed.Err
 	}
 	switch {
-	case errors.As(err, new(*transport.RedirectError)):
+	case errors.As(err, new(*origin.RedirectError)):
 		e.Kind, e.Message = forge.Other, err.Error()
 	case errors.As(err, new(*http.MaxBytesError)):
 		e.Kind, e.Message = forge.Other, fmt.Sprintf("the reply is larger than %d MiB", maxReply>>20)

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -12,13 +13,14 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // newStorageClient returns an anonymous client for the hosts that store archives. It uses plain http, or
 // addresses of this machine and its network, only if the API does so, too.
 func (c *Client) newStorageClient() *http.Client {
-	dialer := transport.NewDialer()
+	dialer := origin.NewDialer()
 	dialer.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
@@ -33,10 +35,7 @@ func (c *Client) newStorageClient() *http.Client {
 		Transport: &transport.Retrier{Base: anonymous, Wait: c.wait, Now: time.Now},
 		Timeout:   downloadTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > transport.MaxRedirects {
-				return &transport.RedirectError{Why: "more than five in a row"}
-			}
-			return c.checkStorageURL(req.Context(), req.URL)
+			return cmp.Or(origin.CheckCount(via), c.checkStorageURL(req.Context(), req.URL))
 		},
 	}
 }
@@ -58,9 +57,9 @@ func (c *Client) checkStorageURL(ctx context.Context, place *url.URL) error {
 	mayBeHTTP := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && isLoopback(place.Hostname())
 	switch {
 	case place.User != nil:
-		return &transport.RedirectError{Why: "its address names a user"}
+		return &origin.RedirectError{Why: "its address names a user"}
 	case place.Host == "" || place.Scheme != "https" && !mayBeHTTP:
-		return &transport.RedirectError{Why: fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
+		return &origin.RedirectError{Why: fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
 	}
 	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // check here, because a proxy would connect without checkStorageAddress
 		return c.checkStorageAddress(ctx, at)
@@ -78,7 +77,7 @@ func (c *Client) checkStorageAddress(ctx context.Context, at netip.Addr) error {
 	if err == nil && slices.ContainsFunc(own, func(addr netip.Addr) bool { return !isPublic(addr) }) {
 		return nil
 	}
-	return &transport.RedirectError{Why: fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
+	return &origin.RedirectError{Why: fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
 }
 
 // isPublic reports whether an address belongs to the public internet.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -27,7 +28,7 @@ func TestRefusesArchiveFromPrivateAddress(t *testing.T) {
 	} {
 		place := &url.URL{Scheme: "https", Host: host + port, Path: "/latest"}
 		err := fetchBy(t, "https://9.9.9.9/api/v3", place) // which nobody calls
-		if !errors.As(err, new(*transport.RedirectError)) || !strings.Contains(err.Error(), "of this machine or its network") {
+		if !errors.As(err, new(*origin.RedirectError)) || !strings.Contains(err.Error(), "of this machine or its network") {
 			t.Errorf("%s: %v", host, err)
 		}
 	}

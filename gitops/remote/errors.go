@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
@@ -246,7 +247,7 @@ func errorKind(err error) error {
 		}
 		return nil
 	}
-	if !errors.As(err, new(*redirectError)) && errors.As(err, new(net.Error)) {
+	if !errors.As(err, new(*origin.RedirectError)) && errors.As(err, new(net.Error)) {
 		return ErrUnreachable
 	}
 	return nil

@@ -4,22 +4,18 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
-	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 const (
-	connectTimeout = 15 * time.Second
 	// headerTimeout is the longest wait for the first byte of a reply.
 	headerTimeout = 10 * time.Minute
 
 	maxErrorReply = 64 << 10
-	maxRedirects  = 5
 )
 
 // httpTransport sends requests of agent-ci itself. It adds credentials only if a request goes to
@@ -31,15 +27,7 @@ type httpTransport struct {
 
 // newHTTPTransport returns a transport that may send the credentials of a remote to it.
 func newHTTPTransport(to target) *httpTransport {
-	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
-	return &httpTransport{
-		base: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-			MaxIdleConns: 2, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: headerTimeout,
-			OnProxyConnectResponse: reach.RefusedByProxy,
-		},
-		to: to,
-	}
+	return &httpTransport{base: origin.NewTransport(headerTimeout), to: to}
 }
 
 // RoundTrip sends a request. It limits the body of an error reply.
@@ -77,27 +65,23 @@ func (r Remote) redirectedAddress(ctx context.Context) (string, error) {
 	at := *response.Request.URL
 	path, ok := strings.CutSuffix(at.Path, list)
 	if !ok {
-		return "", &redirectError{fmt.Sprintf("%s leads to a page that is no git repository", at.Host)}
+		return "", &origin.RedirectError{Why: fmt.Sprintf("%s leads to a page that is no git repository", at.Host)}
 	}
 	at.Path, at.RawPath, at.RawQuery = path, "", ""
 	return at.String(), nil
 }
 
-type redirectError struct{ why string }
-
-func (e *redirectError) Error() string { return "redirect not followed: " + e.why }
-
 // checkRedirect accepts a redirect within one origin, or from http to https on the same host.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
-	if len(via) > maxRedirects {
-		return &redirectError{"more than five in a row"}
+	if err := origin.CheckCount(via); err != nil {
+		return err
 	}
 	upgraded := first.Scheme == "http" && req.URL.Scheme == "https" && first.Hostname() == req.URL.Hostname()
 	if upgraded || origin.Of(first) == origin.Of(req.URL) {
 		return nil
 	}
-	return &redirectError{fmt.Sprintf("%s points to another host, %s; use the URL of the repository there", first.Host, req.URL.Host)}
+	return &origin.RedirectError{Why: fmt.Sprintf("%s points to another host, %s; use the URL of the repository there", first.Host, req.URL.Host)}
 }
 
 // limitBody returns body, cut after limit bytes.

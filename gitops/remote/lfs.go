@@ -354,14 +354,12 @@ func (c *lfsClient) download(ctx context.Context, o LFSObject, actions map[strin
 // the origin changes, because they may contain credentials.
 func (c *lfsClient) checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
-	case len(via) > maxRedirects:
-		return &redirectError{"more than five in a row"}
 	case !c.allows(to.URL):
-		return &redirectError{fmt.Sprintf("%s leads to an address that nothing is fetched from", via[0].URL.Host)}
+		return &origin.RedirectError{Why: fmt.Sprintf("%s leads to an address that nothing is fetched from", via[0].URL.Host)}
 	case origin.Of(to.URL) != origin.Of(via[0].URL):
 		to.Header = http.Header{}
 	}
-	return nil
+	return origin.CheckCount(via)
 }
 
 // allows reports whether an action may use an address: https, or the remote's own origin.
@@ -381,7 +379,7 @@ func (c *lfsClient) sendAction(request *http.Request, a lfsAction, redirect func
 		}
 	}
 	response, err := (&http.Client{Transport: c.transport.base, CheckRedirect: redirect}).Do(request)
-	if refused, ok := errors.AsType[*redirectError](err); ok {
+	if refused, ok := errors.AsType[*origin.RedirectError](err); ok {
 		return nil, lfsErrorf("%v", refused)
 	}
 	if signed, ok := errors.AsType[*url.Error](err); ok { // drop the URL from the error: its query may be a credential

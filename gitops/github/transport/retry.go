@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
 const (
@@ -108,7 +110,7 @@ func (r *Retrier) retryDelay(req *http.Request, resp *http.Response, err error, 
 	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
 	switch {
 	case err != nil: // a certificate or redirect error would occur again
-		return backoff, !IsCertificateError(err) && !errors.As(err, new(*RedirectError)) && mayRepeat(req)
+		return backoff, !IsCertificateError(err) && !errors.As(err, new(*origin.RedirectError)) && mayRepeat(req)
 	case RateLimited(resp):
 		backoff = limitDelay << (attempt - 1)
 	case resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !mayRepeat(req):

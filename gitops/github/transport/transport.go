@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,31 +15,10 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
-	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// MaxRedirects is the largest number of redirects that are followed for one request.
-const MaxRedirects = 5
-
-// NewDialer returns a dialer with the timeouts of this package.
-func NewDialer() *net.Dialer {
-	return &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
-}
-
 // New returns a transport that uses the proxy of the environment.
-func New() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           NewDialer().DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          4,
-		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
-
-		OnProxyConnectResponse: reach.RefusedByProxy,
-	}
-}
+func New() *http.Transport { return origin.NewTransport(time.Minute) }
 
 // Authorizer adds the token to requests for permitted addresses. It removes any other
 // Authorization header, and Referer. It handles each request of a redirect, so net/http has no
@@ -67,24 +45,19 @@ func SameOrigin(api *url.URL) func(*url.URL) bool {
 	return func(u *url.URL) bool { return origin.Of(u) == origin.Of(api) }
 }
 
-// RedirectError reports a redirect that is not followed.
-type RedirectError struct{ Why string }
-
-func (e *RedirectError) Error() string { return "redirect not followed: " + e.Why }
-
 // FollowWithinHost is the CheckRedirect of clients of the API. It follows redirects only within the API's host,
 // because no other host was configured. If a redirect would turn a write into a read, it returns the redirect
 // itself as the reply.
 func FollowWithinHost(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	if len(via) > MaxRedirects {
-		return &RedirectError{"more than five in a row"}
+	if err := origin.CheckCount(via); err != nil {
+		return err
 	}
 	if req.Method != first.Method {
 		return http.ErrUseLastResponse
 	}
 	if origin.Of(first.URL) != origin.Of(req.URL) {
-		return &RedirectError{fmt.Sprintf("%s points to another host, %s://%s", first.URL.Host, req.URL.Scheme, req.URL.Host)}
+		return &origin.RedirectError{Why: fmt.Sprintf("%s points to another host, %s://%s", first.URL.Host, req.URL.Scheme, req.URL.Host)}
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 	return l.rec.Append(transcript.TypeLessons, now)
 }
 
-// ForReviewers returns the lessons in a change for reviewers, by the change itself and not by a bundle's claims.
+// ForReviewers returns the lessons in a change for reviewers. It reads the change itself, not a bundle's record.
 func (l *Lessons) ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, error) {
 	found, err := l.fileStateIn(change)
 	if err != nil || len(found.added) == 0 {
