@@ -1,10 +1,6 @@
 package editformat
 
-import (
-	"slices"
-
-	"github.com/agent-ci/agent-ci/gitops/v4a"
-)
+import "github.com/agent-ci/agent-ci/gitops/v4a"
 
 // Format is a format in which a model writes its edits.
 type Format string
@@ -71,15 +67,5 @@ func Paths(edits []Edit, known ...string) []string {
 	if nameless {
 		paths = append(paths, known...)
 	}
-	return distinct(paths)
-}
-
-// distinct removes duplicates.
-func distinct(texts []string) []string {
-	seen := make(map[string]bool, len(texts))
-	return slices.DeleteFunc(texts, func(text string) bool {
-		again := seen[text]
-		seen[text] = true
-		return again
-	})
+	return v4a.Distinct(paths)
 }

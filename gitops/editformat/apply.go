@@ -117,7 +117,7 @@ func (a *applier) apply(e *Edit) (reason string) {
 
 // leavesLines reports whether the file still has lines after the edit.
 func (h hit) leavesLines(f *file) bool {
-	return len(v4a.OldLines(h.lines)) < f.Len() || len(newTexts(h.lines)) > 0
+	return len(v4a.OldLines(h.lines)) < f.Len() || len(v4a.NewLines(h.lines)) > 0
 }
 
 // applyNameless applies a block without a path, if it fits exactly one file.
@@ -160,19 +160,8 @@ func (a *applier) write(f *file, e *Edit) (why string) {
 		return "the fence is empty and the file is not; to empty or remove a file, use a command"
 	}
 	f.exists = true
-	a.replace(f, alignLines(was, newTexts(e.lines)), find.Place{FirstLine: f.Next(0)}, "")
+	a.replace(f, alignLines(was, v4a.NewLines(e.lines)), find.Place{FirstLine: f.Next(0)}, "")
 	return ""
-}
-
-// newTexts returns the lines that a file has after the edit.
-func newTexts(lines []v4a.Line) []string {
-	texts := make([]string, 0, len(lines))
-	for _, l := range lines {
-		if l.Kind != v4a.Remove {
-			texts = append(texts, l.Text)
-		}
-	}
-	return texts
 }
 
 // create fills a new or empty file.

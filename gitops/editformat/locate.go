@@ -195,7 +195,7 @@ func (a *applier) mismatchReason(f *file, e *Edit) string {
 	want := v4a.OldLines(e.lines)
 	var b strings.Builder
 	b.WriteString("its lines are not in the file")
-	if fresh := newTexts(e.lines); !isBlank(fresh) && strings.Contains(text, strings.Join(fresh, "\n")) {
+	if fresh := v4a.NewLines(e.lines); !isBlank(fresh) && strings.Contains(text, strings.Join(fresh, "\n")) {
 		b.WriteString("; what it puts in their place is there already")
 	}
 	line, diff := v4a.Nearest(text, want)

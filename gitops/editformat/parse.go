@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
 // Parse parses an answer. It never fails: text outside complete blocks is ignored.
@@ -21,7 +23,7 @@ func Parse(f Format, text string) Answer {
 	if p.passed.why != "" && p.asked()+len(p.answer.Reads) == 0 {
 		p.problem(p.passed.line, "%s", p.passed.why)
 	}
-	p.answer.Reads = distinct(p.answer.Reads)
+	p.answer.Reads = v4a.Distinct(p.answer.Reads)
 	return p.answer
 }
 

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,6 +49,16 @@ type Comment struct {
 func SameText(a, b string) bool {
 	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return plain(a) == plain(b)
+}
+
+// HasName reports whether a label, login or slug is in a list. Forges ignore its case.
+func HasName(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(other string) bool { return strings.EqualFold(other, name) })
+}
+
+// MissingNames returns the wanted names that are not in a list.
+func MissingNames(wanted, list []string) []string {
+	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return HasName(list, name) })
 }
 
 // ReviewComment is a comment on a line of a pull request's diff.

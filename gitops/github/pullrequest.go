@@ -229,22 +229,13 @@ func (r *repository) AddAssignees(ctx context.Context, number int, logins []stri
 	if err != nil {
 		return err
 	}
-	if missing := unassigned(logins, issue.Assignees); len(missing) > 0 {
+	if missing := forge.MissingNames(logins, namesOf(issue.Assignees, (*gh.User).GetLogin)); len(missing) > 0 {
 		return &forge.Error{
 			Kind: forge.Invalid, Doing: call.action, Message: "GitHub did not assign " + strings.Join(missing, ", "),
 			Remedy: "name accounts with access to the repository, at most ten",
 		}
 	}
 	return nil
-}
-
-// unassigned returns the logins that are not among the assignees.
-func unassigned(logins []string, assignees []*gh.User) []string {
-	return slices.DeleteFunc(slices.Clone(logins), func(login string) bool {
-		return slices.ContainsFunc(assignees, func(user *gh.User) bool {
-			return strings.EqualFold(user.GetLogin(), login)
-		})
-	})
 }
 
 // RequestReviewers asks accounts and teams for a review. It retries while GitHub does not know a

@@ -147,26 +147,16 @@ func isIdentified(answer any) bool {
 	switch a := answer.(type) {
 	case *gh.Repository:
 		return a.GetFullName() != ""
-	case *gh.PullRequest:
+	case interface{ GetNumber() int }: // a pull request or issue
 		return a.GetNumber() > 0
-	case *gh.Issue:
-		return a.GetNumber() > 0
-	case *gh.IssueComment:
+	case interface{ GetSHA() string }: // a git object
+		return a.GetSHA() != ""
+	case interface{ GetID() int64 }: // a comment or review
 		return a.GetID() > 0
 	case *gh.Reference:
 		return a.GetObject().GetSHA() != ""
-	case *gh.Commit:
-		return a.GetSHA() != ""
-	case *gh.RepositoryCommit:
-		return a.GetSHA() != ""
-	case *gh.Tree:
-		return a.GetSHA() != ""
-	case *gh.Blob:
-		return a.GetSHA() != ""
 	case *gh.CommitsComparison:
 		return a.GetStatus() != ""
-	case *gh.PullRequestReview:
-		return a.GetID() > 0
 	case *gh.DefaultWorkflowPermissionRepository:
 		return a != nil
 	case []*gh.PullRequest:

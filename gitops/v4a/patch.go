@@ -61,14 +61,20 @@ const (
 )
 
 // OldLines returns the lines that a hunk expects in the file.
-func OldLines(lines []Line) []string {
-	old := make([]string, 0, len(lines))
+func OldLines(lines []Line) []string { return textsExcept(lines, Insert) }
+
+// NewLines returns the lines that a hunk leaves in the file.
+func NewLines(lines []Line) []string { return textsExcept(lines, Remove) }
+
+// textsExcept returns the texts of the lines whose kind is not kind.
+func textsExcept(lines []Line, kind Kind) []string {
+	texts := make([]string, 0, len(lines))
 	for _, l := range lines {
-		if l.Kind != Insert {
-			old = append(old, l.Text)
+		if l.Kind != kind {
+			texts = append(texts, l.Text)
 		}
 	}
-	return old
+	return texts
 }
 
 // Paths returns the paths in a patch in order, as written, each once. It does not resolve links.
@@ -80,10 +86,15 @@ func Paths(p Patch) []string {
 			paths = append(paths, s.MoveTo)
 		}
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(paths, func(name string) bool {
-		again := seen[name]
-		seen[name] = true
+	return Distinct(paths)
+}
+
+// Distinct removes duplicates from a list, which it changes.
+func Distinct(texts []string) []string {
+	seen := make(map[string]bool, len(texts))
+	return slices.DeleteFunc(texts, func(text string) bool {
+		again := seen[text]
+		seen[text] = true
 		return again
 	})
 }

@@ -415,17 +415,11 @@ const maxListedHunks = 40
 
 // allNotes returns the notes about ambiguous and loosely matched hunks, then all others.
 func (p *placer) allNotes() (notes []string) {
-	list := func(places []string) string {
-		if more := len(places) - maxListedHunks; more > 0 {
-			places = append(places[:maxListedHunks:maxListedHunks], fmt.Sprintf("%d more", more))
-		}
-		return strings.Join(places, ", ")
-	}
 	if len(p.ambiguousPlaces) > 0 {
-		notes = append(notes, fmt.Sprintf("a hunk was applied where others may be meant: %s. Make sure that the place is right.", list(p.ambiguousPlaces)))
+		notes = append(notes, fmt.Sprintf("a hunk was applied where others may be meant: %s. Make sure that the place is right.", clip.Some(p.ambiguousPlaces, maxListedHunks)))
 	}
 	for _, way := range slices.Sorted(maps.Keys(p.looseLines)) {
-		notes = append(notes, fmt.Sprintf("a hunk fits %s only with %s; what it adds stands as the patch has it, so look at that.", list(p.looseLines[way]), way))
+		notes = append(notes, fmt.Sprintf("a hunk fits %s only with %s; what it adds stands as the patch has it, so look at that.", clip.Some(p.looseLines[way], maxListedHunks), way))
 	}
 	return append(notes, p.notes...)
 }

@@ -2,6 +2,7 @@
 package clip
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -46,6 +47,14 @@ func List(all []string, n int) []string {
 		return all
 	}
 	return append(all[:n:n], Mark)
+}
+
+// Some returns the first n entries in a sentence, and the number of the others: "a, b and 3 more".
+func Some(all []string, n int) string {
+	if len(all) <= n {
+		return strings.Join(all, ", ")
+	}
+	return strings.Join(all[:n], ", ") + fmt.Sprintf(" and %d more", len(all)-n)
 }
 
 // characterBoundary returns the offset closest to at where a character of text starts, or the end of text. It

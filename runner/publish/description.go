@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
@@ -170,14 +171,10 @@ func (p *Proposal) brokenBaseTests() []string {
 
 // joinReasons returns reason followed by up to ten of the parts, or nil without parts.
 func joinReasons(reason string, parts []string) []string {
-	const shown = 10
-	if more := len(parts) - shown; more > 0 {
-		parts = append(parts[:shown], fmt.Sprintf("%d more", more))
-	}
 	if len(parts) == 0 {
 		return nil
 	}
-	return []string{reason + strings.Join(parts, ", ") + " (proves: required)."}
+	return []string{reason + clip.Some(parts, 10) + " (proves: required)."}
 }
 
 // isDraft reports whether the pull request must not be merged as it is.

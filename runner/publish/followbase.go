@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -138,10 +139,7 @@ func describeConflicts(conflicts []gitops.MergeConflict) string {
 	for _, c := range conflicts {
 		files = append(files, fmt.Sprintf("%s (%s)", markdown.FileName(c.Path), c.Why))
 	}
-	if more := len(files) - maxConflictsShown; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(files[:maxConflictsShown], ", "), more)
-	}
-	return strings.Join(files, ", ")
+	return clip.Some(files, maxConflictsShown)
 }
 
 // unverifiedReason returns why the pull request is a draft if the checks ran only on an earlier base, or "".

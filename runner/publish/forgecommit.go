@@ -8,7 +8,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -152,10 +151,10 @@ func foldersOf(path string) []string {
 // longer at before.
 func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	branch, to := p.Task.Branch, f.Remote()
-	if err := workspace.RetryUnreachable(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {
-		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be made in %s", branch, to.Name()), err)
-	}
 	if before == nil {
+		if err := workspace.RetryUnreachable(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {
+			return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be made in %s", branch, to.Name()), err)
+		}
 		err := f.Repo.CreateBranch(ctx, branch, commit)
 		if err == nil {
 			return f.recordPushed(branch, commit, to, out)
@@ -167,13 +166,5 @@ func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, befor
 	if err := f.Workspace.Fetch(ctx, to, commit, false); err != nil {
 		return err
 	}
-	from, err := f.Workspace.Store()
-	if err != nil {
-		return err
-	}
-	options := remote.PushOptions{Branch: branch, Commit: commit, From: from, Expected: before.lease()}
-	if err := workspace.RetryUnreachable(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
-		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", branch, to.Name()), err)
-	}
-	return f.recordPushed(branch, commit, to, out)
+	return f.push(ctx, p, to, commit, before, out)
 }

@@ -12,9 +12,9 @@ import (
 // addMetadata adds labels and assignees that the job wants and the pull request lacks. It requests reviews if the pull
 // request is being opened. Failures are warnings. complete is false if a label or assignee could not be added.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) (complete bool) {
-	labelErr := f.Repo.AddLabels(ctx, pull.Number, missingNames(wanted.Labels, pull.Labels))
+	labelErr := f.Repo.AddLabels(ctx, pull.Number, forge.MissingNames(wanted.Labels, pull.Labels))
 	f.warnIfUnset("labels", labelErr)
-	assigneeErr := f.Repo.AddAssignees(ctx, pull.Number, missingNames(wanted.Assignees, pull.Assignees))
+	assigneeErr := f.Repo.AddAssignees(ctx, pull.Number, forge.MissingNames(wanted.Assignees, pull.Assignees))
 	f.warnIfUnset("assignees", assigneeErr)
 	complete = labelErr == nil && assigneeErr == nil
 	if !opening {
@@ -28,7 +28,7 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 			users = append(users, reviewer)
 		}
 	}
-	f.requestReviews(ctx, pull.Number, missingNames(users, pull.Reviewers), missingNames(teams, pull.Teams))
+	f.requestReviews(ctx, pull.Number, forge.MissingNames(users, pull.Reviewers), forge.MissingNames(teams, pull.Teams))
 	return complete
 }
 
@@ -62,11 +62,4 @@ func (f Forge) warnIfUnset(metadata string, err error) {
 	}
 	kind, _, _ := strings.Cut(metadata, " ")
 	f.Record.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", metadata, err)
-}
-
-// missingNames returns the wanted names that existing lacks, ignoring case as GitHub does.
-func missingNames(wanted, existing []string) []string {
-	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
-		return slices.ContainsFunc(existing, func(other string) bool { return strings.EqualFold(name, other) })
-	})
 }

@@ -23,7 +23,7 @@ func refusal(message string) forgetest.Reply {
 
 func TestFindsAbsentNames(t *testing.T) {
 	t.Parallel()
-	must.Same(t, []string{"new"}, missingNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"}))
+	must.Same(t, []string{"new"}, forge.MissingNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"}))
 }
 
 func TestWarnsIfDraftsAreUnsupported(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/publish/bundle"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -211,15 +212,11 @@ func requireUnexpired(a github.Artifact) (github.Artifact, error) {
 
 // quoteNames quotes names for a person, up to ten.
 func quoteNames(names []string) string {
-	const maxNames = 10
 	var quoted []string
 	for _, name := range names {
 		quoted = append(quoted, fmt.Sprintf("%.100q", name))
 	}
-	if more := len(quoted) - maxNames; more > 0 {
-		quoted = append(quoted[:maxNames], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(quoted, ", ")
+	return clip.Some(quoted, 10)
 }
 
 // fetchInto downloads an archive into dir, extracts and verifies the run, and deletes the archive.

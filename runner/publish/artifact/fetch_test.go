@@ -171,7 +171,7 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 				all[fmt.Sprintf("run/work/%02d", i)] = "x"
 			}
 			return all
-		}, whole, "Left out (24 files), " + leftOut + `"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05", and 14 more.`},
+		}, whole, "Left out (24 files), " + leftOut + `"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05" and 14 more.`},
 	} {
 		got := must.Get(newHub(t, pack(t, test.change(honest(t)), nil)).fetch(t))(t)
 		must.Same(t, test.want, filesIn(t, got.Directory), name)

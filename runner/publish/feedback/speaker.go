@@ -136,17 +136,14 @@ func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step trans
 	if err != nil {
 		return step, err
 	}
-	has := func(list []string, name string) bool {
-		return slices.ContainsFunc(list, func(other string) bool { return strings.EqualFold(other, name) })
-	}
 	var missing, alreadyAdded []string
 	for _, name := range chosen.Labels {
-		if slices.Contains(s.Publish.Labels, name) && !has(issue.Labels, name) && !has(missing, name) {
+		if slices.Contains(s.Publish.Labels, name) && !forge.HasName(issue.Labels, name) && !forge.HasName(missing, name) {
 			missing = append(missing, name)
 		}
 	}
 	for _, name := range intended {
-		if has(issue.Labels, name) && !has(alreadyAdded, name) {
+		if forge.HasName(issue.Labels, name) && !forge.HasName(alreadyAdded, name) {
 			alreadyAdded = append(alreadyAdded, name)
 		}
 	}

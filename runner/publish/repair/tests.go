@@ -3,10 +3,10 @@ package repair
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -34,10 +34,6 @@ func RequireKeptTests(before, change *gitops.ChangeSet, table transcript.Verify)
 	if len(broken) == 0 {
 		return nil
 	}
-	const shown = 10
-	if more := len(broken) - shown; more > 0 {
-		broken = append(broken[:shown], fmt.Sprintf("%d more", more))
-	}
 	return outcome.Stopf(outcome.PolicyViolation, "repair_refused",
-		"This repair changes what tests of the base do, so it is not pushed: %s.", strings.Join(broken, ", "))
+		"This repair changes what tests of the base do, so it is not pushed: %s.", clip.Some(broken, 10))
 }

@@ -138,7 +138,7 @@ func (s *Source) checkNotStopped(pull *forge.PullRequest) error {
 	switch {
 	case pull.State != "open":
 		return skipPull(pull, "pull_request_closed", "is closed, and nothing of it is repaired")
-	case stop != "" && slices.ContainsFunc(pull.Labels, func(l string) bool { return strings.EqualFold(l, stop) }):
+	case stop != "" && forge.HasName(pull.Labels, stop):
 		return skipPull(pull, "hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
 	}
 	return nil

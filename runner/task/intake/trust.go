@@ -144,7 +144,7 @@ func (s *Source) eventHead(ctx context.Context) (repository, name string, err er
 func (s *Source) DistrustReason(ctx context.Context, repository forge.Repository, account forge.User) (why string, err error) {
 	trust := s.Job.Trust
 	if account.Bot || strings.HasSuffix(account.Login, "[bot]") {
-		if slices.ContainsFunc(trust.Bots, func(bot string) bool { return strings.EqualFold(bot, account.Login) }) {
+		if forge.HasName(trust.Bots, account.Login) {
 			return "", nil
 		}
 		return fmt.Sprintf("the bot %s is not in trust.bots", account.Login), nil
