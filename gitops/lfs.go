@@ -237,11 +237,7 @@ func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference)
 		return err
 	}
 	tree := c.Base().Tree.Hash()
-	stats, err := c.work.CheckOutOver(ctx, ix, tree, tree, files)
-	if err != nil {
-		return err
-	}
-	if err := c.repo.WriteIndex(ix, updatesOf(files, stats)); err != nil {
+	if err := c.checkOutOver(ctx, ix, tree, tree, files); err != nil {
 		return err
 	}
 	c.startIndex, err = c.repo.Index(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
@@ -160,7 +161,12 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	stats, err := c.work.CheckOutOver(ctx, ix, start, cs.Tree.Hash(), changes)
+	return c.checkOutOver(ctx, ix, start, cs.Tree.Hash(), changes)
+}
+
+// checkOutOver updates files of the work tree, whose index is ix, from one tree to another, and writes the new index.
+func (c *Checkout) checkOutOver(ctx context.Context, ix *index.File, from, to plumbing.Hash, changes []objects.Difference) error {
+	stats, err := c.work.CheckOutOver(ctx, ix, from, to, changes)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,6 @@ func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitop
 	if err := requireBranchFits(ctx, f.Remote(), branch); err != nil {
 		return err
 	}
-	return f.requireNotClosed(ctx, branch, base)
-}
-
-// requireNotClosed stops a run whose pull request a person closed, or gave another base.
-func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.Base) error {
 	pull, err := intake.FindPullRequest(ctx, f.Repo, branch, base.Branch)
 	if err != nil {
 		return err

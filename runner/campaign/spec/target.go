@@ -121,7 +121,7 @@ func (t Target) Locate() (repository, commit string, issue int, err error) {
 // Text returns the job's text at a path such as pull_request.branch, filled in, or "" if there is none.
 func (t Template) Text(path string, values map[string]string) string {
 	node := cloneNode(t.node)
-	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
+	fillPlaceholders(node, func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
 	if found := findNode(node, path); found != nil {
 		return found.Value
 	}

@@ -58,7 +58,7 @@ func (t Template) problems() config.Problems {
 	complain := func(at *yaml.Node, path, message, suggestion string) {
 		problems = append(problems, t.problemAt(at, path, message, suggestion))
 	}
-	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
+	fillPlaceholders(node, func(path string, at *yaml.Node, space, name string) string {
 		last := path[strings.LastIndexByte(path, '.')+1:]
 		last, _, _ = strings.Cut(last, "[")
 		switch {
@@ -96,7 +96,7 @@ func suggestField(name string) string {
 func (t Template) ValueProblems(values map[string]string) config.Problems {
 	var problems config.Problems
 	node, filledPaths := cloneNode(t.node), placeholderPaths(t.node)
-	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
+	fillPlaceholders(node, func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
 		if !has && isOfTarget(space) {
 			problems = append(problems, t.problemAt(at, path, "needs "+space+"."+name+", which the target lacks", ""))
@@ -128,7 +128,7 @@ func (t Template) Fill(values map[string]string, set map[string]any) ([]byte, er
 // values that replace those of the job, by paths such as limits.cost_usd.
 func (t Template) fill(valueOf func(space, name string) string, set map[string]any) ([]byte, error) {
 	node := cloneNode(t.node)
-	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return valueOf(space, name) })
+	fillPlaceholders(node, func(_ string, _ *yaml.Node, space, name string) string { return valueOf(space, name) })
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		var value yaml.Node
 		if err := value.Encode(set[path]); err != nil {
@@ -175,9 +175,10 @@ func placeholderPaths(node *yaml.Node) map[string]bool {
 // isOfTarget reports whether a placeholder with that space stands for a target's value.
 func isOfTarget(space string) bool { return space == "target" || space == "values" }
 
-// fillPlaceholders replaces each placeholder for a target's value by fill's result, and calls fill for others, too.
-func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
-	visitTexts(node, path, func(path string, at *yaml.Node) {
+// fillPlaceholders replaces each placeholder for a target's value by fill's result. It also calls fill for others, and
+// keeps them unchanged.
+func fillPlaceholders(node *yaml.Node, fill func(path string, at *yaml.Node, space, name string) string) {
+	visitTexts(node, "", func(path string, at *yaml.Node) {
 		at.Value = placeholder().ReplaceAllStringFunc(at.Value, func(mark string) string {
 			parts := placeholder().FindStringSubmatch(mark)
 			text := fill(path, at, parts[1], parts[2])
