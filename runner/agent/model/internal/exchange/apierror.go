@@ -49,8 +49,8 @@ func Refusal(answer *http.Response) *model.Failure {
 	if f.Kind == model.InvalidRequest && apiError.param == "service_tier" {
 		f.Kind = model.TierUnknown
 	}
-	if f.Kind == model.NotFound && answer.Request != nil {
-		f.Advice = "the request went to " + addressOf(answer.Request) + "; "
+	if f.Kind == model.NotFound {
+		f.Advice = askedAddress(answer.Request)
 	}
 	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
 	return f

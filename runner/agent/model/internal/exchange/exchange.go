@@ -50,10 +50,13 @@ func Do(
 		switch page := webPageFailure(response); {
 		case page != nil:
 			return page
-		case onePiece || isJSONObject(response):
+		case onePiece || isJSON(response):
 			answer, err = readWhole(response.Body, read)
 		default:
 			answer, err = readStream(&eventStream{reader: bufio.NewReader(response.Body)}, read, alive)
+		}
+		if failure, is := errors.AsType[*model.Failure](err); is && failure.Kind == model.Malformed {
+			failure.Advice = askedAddress(response.Request)
 		}
 		return err
 	})
@@ -79,7 +82,7 @@ const maxAnswerBytes = 64 << 20
 // tooLong returns the failure for an answer of more than maxAnswerBytes that has this data.
 func tooLong(data []byte) *model.Failure { return Malformed("the answer is too long", nil, data) }
 
-// readWhole reads an answer that is one JSON object.
+// readWhole reads an answer that is one JSON value.
 func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, maxAnswerBytes+1))
 	if err != nil {
@@ -91,16 +94,16 @@ func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 	return read.Whole(raw)
 }
 
-// isJSONObject reports whether an answer's body begins with "{", as from an endpoint without streams. It does not
-// consume the body.
-func isJSONObject(response *http.Response) bool {
+// isJSON reports whether an answer's body begins like a JSON value, as from an endpoint without streams. No line of a
+// stream begins so. isJSON does not consume the body.
+func isJSON(response *http.Response) bool {
 	buffered := bufio.NewReader(response.Body)
 	first, _ := buffered.Peek(1) // the next read reports an error
 	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{buffered, response.Body}
-	return string(first) == "{"
+	return len(first) == 1 && strings.Contains(`{["ntf-0123456789`, string(first))
 }
 
 // webPageFailure returns the failure if the answer is a web page, such as a proxy's login page, or nil.
@@ -109,6 +112,14 @@ func webPageFailure(response *http.Response) *model.Failure {
 		return nil
 	}
 	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + addressOf(response.Request) + " in the place of an answer"}
+}
+
+// askedAddress returns the advice that names the address of a request, or "" if it is unknown.
+func askedAddress(request *http.Request) string {
+	if request == nil {
+		return ""
+	}
+	return "the request went to " + addressOf(request) + "; "
 }
 
 // addressOf returns the address of a request without user and query, which may be credentials.
