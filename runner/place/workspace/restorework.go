@@ -53,11 +53,11 @@ func CannotResume(format string, args ...any) *outcome.Stop {
 func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedRun) (*Workspace, WorkPlace, error) {
 	w, err := Open(ctx, rec, earlier.locate(rec, o))
 	if err != nil {
-		return nil, "", CheckoutFailure(err)
+		return nil, "", earlier.nameMissing(o, CheckoutFailure(err))
 	}
 	place, err := w.openResumed(ctx, earlier)
 	if err != nil {
-		return nil, place, errors.Join(err, w.Close())
+		return nil, place, errors.Join(earlier.nameMissing(o, err), w.Close())
 	}
 	return w, place, nil
 }
@@ -84,17 +84,33 @@ func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (WorkPl
 // locate returns o with the folder of the checkout to open: o.Dir if set, else the run's own clone or folder, else
 // the current folder.
 func (e ResumedRun) locate(rec *record.Record, o Options) Options {
-	_, err := os.Stat(e.Root)
 	switch {
 	case o.Dir != "": // the caller has chosen
 	case e.Cloned:
 		o.Dir, o.Cloned = rec.Join(record.CheckoutFolder), true
-	case errors.Is(err, fs.ErrNotExist):
+	case e.isMissing(o):
 		o.Dir = "."
 	default:
 		o.Dir = e.Root
 	}
 	return o
+}
+
+// isMissing reports whether the run's own folder is to be opened and does not exist.
+func (e ResumedRun) isMissing(o Options) bool {
+	_, err := os.Stat(e.Root)
+	return o.Dir == "" && !e.Cloned && errors.Is(err, fs.ErrNotExist)
+}
+
+// nameMissing adds to an error about the current folder that the run's own folder is missing.
+func (e ResumedRun) nameMissing(o Options, err error) error {
+	stop, is := errors.AsType[*outcome.Stop](err)
+	if !is || !e.isMissing(o) {
+		return err
+	}
+	named := *stop
+	named.Message = fmt.Sprintf("The run's checkout %s is missing. If it was moved, name its new place with --repo. In the current folder: %s", e.Root, stop.Message)
+	return &named
 }
 
 // dropTrees removes the trees that an interrupted verification left.
