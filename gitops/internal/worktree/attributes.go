@@ -58,8 +58,8 @@ func (w *Worktree) RequireAttributeFiles(folders map[string]bool) error {
 		if !info.Mode().IsRegular() {
 			return repository.NotRegular(filepath.Join(w.repo.Root, name))
 		}
-		if data, err := regularfile.ReadIn(w.dir, name); err == nil && isCostly(data) {
-			return costlyAttributes(filepath.Join(w.repo.Root, name))
+		if err := w.requireQuickAttributes(name, info.Size()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -79,9 +79,17 @@ func isCostly(data []byte) bool {
 	return false
 }
 
-func costlyAttributes(file string) *repository.UnsupportedError {
+// requireQuickAttributes returns an *UnsupportedError for a .gitattributes file of this size for which git could
+// take very long.
+func (w *Worktree) requireQuickAttributes(name string, size int64) error {
+	data, err := regularfile.ReadIn(w.dir, name)
+	isQuick := err != nil || !isCostly(data) // an unreadable file is ignored
+	if isQuick && size <= regularfile.Small {
+		return nil
+	}
 	return &repository.UnsupportedError{
-		Feature: fmt.Sprintf("%s with more than %d \"**/\" in a line", file, mostStars), Remedy: "write several shorter patterns, because git can take hours for this one",
+		Feature: fmt.Sprintf("%s with more than %d bytes, or more than %d \"**/\" in a line", filepath.Join(w.repo.Root, name), regularfile.Small, mostStars),
+		Remedy:  "shorten it, because git can take hours for it",
 	}
 }
 

@@ -143,8 +143,8 @@ func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (later bool, e
 		defer f.Close()
 	}
 	if path.Base(s.Path) == ".gitattributes" {
-		if data, err := regularfile.ReadIn(c.dir, s.Path); err == nil && isCostly(data) {
-			return false, costlyAttributes(s.Path)
+		if err := c.requireQuickAttributes(s.Path, s.Info.Size()); err != nil {
+			return false, err
 		}
 	}
 	later = c.repo.Settings.NeedsGit(attrs)
