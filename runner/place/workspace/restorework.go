@@ -97,10 +97,7 @@ func (e ResumedRun) locate(rec *record.Record, o Options) Options {
 }
 
 // isMissing reports whether the run's own folder is to be opened and does not exist.
-func (e ResumedRun) isMissing(o Options) bool {
-	_, err := os.Stat(e.Root)
-	return o.Dir == "" && !e.Cloned && errors.Is(err, fs.ErrNotExist)
-}
+func (e ResumedRun) isMissing(o Options) bool { return o.Dir == "" && !e.Cloned && isMissing(e.Root) }
 
 // nameMissing adds to an error about the current folder that the run's own folder is missing.
 func (e ResumedRun) nameMissing(o Options, err error) error {

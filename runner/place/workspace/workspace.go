@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -283,19 +284,30 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// FilterFailure returns the outcome for a forbidden or failed git filter. It returns nil for any other error, and
-// for one that already has an outcome. After commands have run, their files may be the cause.
-func (w *Workspace) FilterFailure(err error) *outcome.Stop {
+// CheckoutFault returns the outcome for a forbidden or failed git filter, or for a checkout that is missing. It
+// returns nil for any other error, and for one that already has an outcome. After commands have run, their files
+// may be the cause of a filter's failure.
+func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 	failed, is := errors.AsType[*gitops.FilterError](err)
 	stop, known := errors.AsType[*outcome.Stop](err)
 	hasOutcome := known && stop.Outcome != outcome.InternalError
 	switch {
-	case !is || hasOutcome:
+	case hasOutcome:
+		return nil
+	case w.checkout != nil && errors.Is(err, fs.ErrNotExist) && isMissing(w.root):
+		return outcome.Stopf(outcome.InternalError, "unexpected", "The checkout %s was deleted or moved during the run; put it back.", w.root).Because(err)
+	case !is:
 		return nil
 	case w.CommandsRan():
 		return filterStop(outcome.ExtensionFailed, failed, err)
 	}
 	return filterStop(outcome.InvalidInput, failed, err)
+}
+
+// isMissing reports whether a path names nothing.
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func filterStop(ends outcome.Outcome, failed *gitops.FilterError, err error) *outcome.Stop {

@@ -153,9 +153,20 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 	repo.Write("src/.gitattributes", strings.Repeat("**/a*/", 14)+"x text\n")
 	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
 	repo = seeded(t)
+	repo.Write("src/.gitattributes", strings.Repeat("\n", 9<<20))
+	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", "more than 8388608 bytes")
+	repo = seeded(t)
 	repo.Nest("d", 300)
 	repo.Commit("deep")
 	wantStop(t, ObjectFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), "unsupported_checkout", "more than 256 parts")
+}
+
+func TestNamesMissingCheckout(t *testing.T) {
+	repo := seeded(t)
+	w := opened(t, repo.Dir)
+	must.Same(t, (*outcome.Stop)(nil), w.CheckoutFault(os.ErrNotExist))
+	must.Do(t, os.Rename(repo.Dir, repo.Dir+"-moved"))
+	wantStop(t, w.CheckoutFault(os.ErrNotExist), "unexpected", "The checkout "+repo.Dir+" was deleted or moved")
 }
 
 func TestClassifiesCheckoutFailures(t *testing.T) {
