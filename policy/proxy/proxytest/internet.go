@@ -4,24 +4,17 @@ package proxytest
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/agent-ci/agent-ci/policy/authority"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -31,23 +24,26 @@ type Internet struct {
 	Authority []byte // the certificate authority of the hosts, in PEM
 
 	servers map[string]*httptest.Server // by host and port
-
-	mu      sync.Mutex
-	reached []string
 }
 
 // Start starts a TLS server for each host and port. The servers support HTTP/1.1 and HTTP/2, and stop
 // when the test ends.
 func Start(t testing.TB, hosts map[string]http.Handler) *Internet {
 	t.Helper()
-	vouch := newAuthority(t)
-	n := &Internet{Authority: vouch.pem, servers: make(map[string]*httptest.Server)}
-	for at, handler := range hosts {
+	n := &Internet{servers: make(map[string]*httptest.Server)}
+	var names []string
+	for at := range hosts {
 		name, _, err := net.SplitHostPort(at)
 		must.Do(t, err)
+		names = append(names, name)
+	}
+	vouch := must.Get(authority.New(names))(t)
+	n.Authority = vouch.Certificate()
+	for at, handler := range hosts {
+		name, _, _ := net.SplitHostPort(at)
 		s := httptest.NewUnstartedServer(handler)
 		s.EnableHTTP2 = true
-		s.TLS = &tls.Config{Certificates: []tls.Certificate{vouch.leaf(t, name)}}
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{*must.Get(vouch.Leaf(name))(t)}}
 		s.Config.ErrorLog = log.New(io.Discard, "", 0) // for example, errors of clients that disconnect
 		s.StartTLS()
 		t.Cleanup(s.Close)
@@ -59,18 +55,8 @@ func Start(t testing.TB, hosts map[string]http.Handler) *Internet {
 	return n
 }
 
-// Reached returns the targets of all CONNECT requests, in order.
-func (n *Internet) Reached() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return append([]string{}, n.reached...)
-}
-
-// connect records the target of a CONNECT request and connects the client to that server.
+// connect connects the client to the target of a CONNECT request.
 func (n *Internet) connect(w http.ResponseWriter, r *http.Request) {
-	n.mu.Lock()
-	n.reached = append(n.reached, r.Host)
-	n.mu.Unlock()
 	server := n.servers[strings.ToLower(r.Host)]
 	if r.Method != http.MethodConnect || server == nil {
 		http.Error(w, "no such host", http.StatusBadGateway)
@@ -110,41 +96,4 @@ func Tunnel(w http.ResponseWriter, address string) {
 func copyHalf(to net.Conn, from io.Reader) {
 	_, _ = io.Copy(to, from) // a side may disconnect early
 	_ = to.(interface{ CloseWrite() error }).CloseWrite()
-}
-
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pem         []byte
-}
-
-// newAuthority returns a new certificate authority.
-func newAuthority(t testing.TB) *authority {
-	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	key := newKey(t)
-	raw := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
-	certificate := must.Get(x509.ParseCertificate(raw))(t)
-	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})}
-}
-
-// leaf returns a certificate of the authority for a host.
-func (a *authority) leaf(t testing.TB, host string) tls.Certificate {
-	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	key := newKey(t)
-	raw := must.Get(x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key))(t)
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
-}
-
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	return key
 }
