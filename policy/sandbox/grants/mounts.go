@@ -47,7 +47,10 @@ func (p *Plan) Mounts() []stage.Mount {
 	p.mountBorrowed()
 	p.mountSecondPath()
 	if f.Resolver {
-		p.mountResolver()
+		resolver, err := filepath.EvalSymlinks("/etc/resolv.conf")
+		if err == nil && pathname.IsInAny(resolver, privateFolders...) {
+			p.addSource(stage.Readable, resolver, resolver)
+		}
 	}
 	p.coverHidden()
 	p.mountReplacements()
@@ -59,17 +62,6 @@ func (p *Plan) Mounts() []stage.Mount {
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
-}
-
-// mountResolver shows the file behind /etc/resolv.conf if it is in a private folder, such as /run.
-func (p *Plan) mountResolver() {
-	resolver, err := filepath.EvalSymlinks("/etc/resolv.conf")
-	if err != nil {
-		return
-	}
-	if pathname.IsInAny(resolver, privateFolders...) {
-		p.addSource(stage.Readable, resolver, resolver)
-	}
 }
 
 // borrowWorkspace replaces the mounts in the workspace by the mount of another sandbox. Only the mounts of
