@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -165,7 +166,7 @@ func readFields(head []byte) (fields map[string]field, repaired bool, err error)
 }
 
 // pairs yields the keys and values of a mapping.
-func pairs(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
+func pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; i+1 < len(mapping.Content); i += 2 {
 			if !yield(mapping.Content[i], mapping.Content[i+1]) {

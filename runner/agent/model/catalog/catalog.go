@@ -3,6 +3,7 @@ package catalog
 import (
 	_ "embed"
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strconv"
@@ -113,7 +114,7 @@ func priceListOf(rates, tiers, service string) (*price.List, error) {
 }
 
 // pairs yields the pairs of a list such as NAME:RATES;NAME:RATES.
-func pairs(list string) func(yield func(name, rates string) bool) {
+func pairs(list string) iter.Seq2[string, string] {
 	return func(yield func(name, rates string) bool) {
 		for pair := range strings.SplitSeq(list, ";") {
 			name, rates, found := strings.Cut(pair, ":")

@@ -141,42 +141,56 @@ func Read(name string, r io.Reader) (*Script, error) {
 	var file scriptFile
 	dec := yaml.NewDecoder(bytes.NewReader(content))
 	dec.KnownFields(true)
-	if err := dec.Decode(&file); errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read scripted session %s: the file is empty; it begins with version: 1", name)
-	} else if typeError, isTypeError := errors.AsType[*yaml.TypeError](err); isTypeError {
-		problem, _, _ := strings.Cut(typeError.Errors[0], " in type ")
-		problem, _, _ = strings.Cut(problem, " into ")
-		return nil, fmt.Errorf("read scripted session: %s is not one (%s); it begins as in examples/demo/session.yml", name, problem)
-	} else if err != nil {
-		if _, problems := config.ParseDocument(name, content); len(problems) > 0 && len(content) <= config.MaxSize {
-			return nil, fmt.Errorf("read scripted session: %v", problems[0]) // in plainer words
-		}
-		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
+	if err := dec.Decode(&file); err != nil {
+		return nil, decodeFailure(name, content, err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read scripted session %s: there is a second document; keep one", name)
 	}
-	if file.Version != 1 {
-		return nil, fmt.Errorf("read scripted session %s: version is %d, this agent-ci reads version 1", name, file.Version)
-	}
-	if len(file.Turns) == 0 {
-		return nil, fmt.Errorf("read scripted session %s: it has no turns", name)
-	}
-	if err := readTurns(file.Turns); err != nil {
+	if err := file.read(); err != nil {
 		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
-	}
-	for i, a := range file.Agents {
-		err := readTurns(a.Turns)
-		if a.Task == "" || len(a.Turns) == 0 {
-			err = errors.New("it needs a task, which the message of the agent holds, and turns")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read scripted session %s: agent %d: %w", name, i+1, err)
-		}
 	}
 	s := &Script{turns: file.Turns}
 	s.agents = &scriptAgents{unused: file.Agents, main: s, changed: make(chan struct{})}
 	return s, nil
+}
+
+// decodeFailure returns the error for a file whose content the YAML decoder refused with err.
+func decodeFailure(name string, content []byte, err error) error {
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("read scripted session %s: the file is empty; it begins with version: 1", name)
+	}
+	if typeError, isTypeError := errors.AsType[*yaml.TypeError](err); isTypeError {
+		problem, _, _ := strings.Cut(typeError.Errors[0], " in type ")
+		problem, _, _ = strings.Cut(problem, " into ")
+		return fmt.Errorf("read scripted session: %s is not one (%s); it begins as in examples/demo/session.yml", name, problem)
+	}
+	if _, problems := config.ParseDocument(name, content); len(problems) > 0 && len(content) <= config.MaxSize {
+		return fmt.Errorf("read scripted session: %v", problems[0]) // in plainer words
+	}
+	return fmt.Errorf("read scripted session %s: %w", name, err)
+}
+
+// read checks the file and calls read for each turn.
+func (f *scriptFile) read() error {
+	if f.Version != 1 {
+		return fmt.Errorf("version is %d, this agent-ci reads version 1", f.Version)
+	}
+	if len(f.Turns) == 0 {
+		return errors.New("it has no turns")
+	}
+	if err := readTurns(f.Turns); err != nil {
+		return err
+	}
+	for i, a := range f.Agents {
+		if a.Task == "" || len(a.Turns) == 0 {
+			return fmt.Errorf("agent %d: it needs a task, which the message of the agent holds, and turns", i+1)
+		}
+		if err := readTurns(a.Turns); err != nil {
+			return fmt.Errorf("agent %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 // readTurns calls read for each turn.
