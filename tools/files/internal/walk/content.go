@@ -33,26 +33,19 @@ func (t *Tree) openInRoot(path string, extraFlags int) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.checkOpened(file, extraFlags); err != nil {
+	info, err := file.Stat()
+	wantsFolder := extraFlags&unix.O_DIRECTORY != 0
+	switch {
+	case err != nil: // returned below
+	case !wantsFolder && !info.Mode().IsRegular():
+		err = errors.New("not a regular file") // Fd would make reading from a pipe wait
+	case t.rules.View.HidesFile(file) != "": // a link has replaced the listed file
+		err = fs.ErrPermission
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &Content{fd: int(file.Fd()), file: file, remaining: unlimited}, nil
-}
-
-// checkOpened refuses what has replaced a listed file: anything but a regular file, and a hidden one.
-func (t *Tree) checkOpened(file *os.File, extraFlags int) error {
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	wantsFolder := extraFlags&unix.O_DIRECTORY != 0
-	if !wantsFolder && !info.Mode().IsRegular() {
-		return errors.New("not a regular file") // Fd would make reading from a pipe wait
-	}
-	if t.rules.View.HidesFile(file) != "" {
-		return fs.ErrPermission
-	}
-	return nil
 }
 
 // Read reads up to the remaining bytes of a file.
