@@ -57,7 +57,7 @@ func formatRows(rows []Line) string {
 		for rows[from].Kind != Keep && to < len(rows) && rows[to].Kind != Keep {
 			to++
 		}
-		// rows[from:to] is a kept line, or all lines of a difference
+		// the rows are a kept line, or a whole difference
 		for i, at := range divergencePositions(rows[from:to]) {
 			b.WriteString(string(rows[from+i].Kind) + clipAround(rows[from+i].Text, at) + "\n")
 		}
