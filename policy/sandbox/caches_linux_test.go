@@ -55,7 +55,7 @@ func TestLaterSandboxSeesCacheChanges(t *testing.T) {
 			scratch := filepath.Join(map[string]string{"elsewhere": t.TempDir(), "in the cache": cache}[kept], "run", "first")
 			first, o := confined(t, "namespaces", func(o *Options) {
 				cached(cache, home)(o)
-				o.Scratch, o.Volatile = scratch, true
+				o.Scratch = scratch
 			})
 			run(t, first, o, "cd "+cache+" && echo fetched >module && rm entry")
 			must.Do(t, first.Close())

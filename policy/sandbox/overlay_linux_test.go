@@ -139,10 +139,7 @@ func TestProbeFindsUnsuitableOverlay(t *testing.T) {
 // The layer of an overlay is mounted once: who comes later waits for all that a sandbox
 // which was left has running.
 func TestOverlayMountsOnce(t *testing.T) {
-	box, o := confined(t, "full", func(o *Options) {
-		overlaid(t)(o)
-		o.Volatile = true
-	})
+	box, o := confined(t, "full", overlaid(t))
 	run(t, box, o, "echo 1 >new")
 	next := o
 	next.EarlyProcess, next.overlayWait = nil, 1

@@ -59,8 +59,6 @@ type Folders struct {
 	// RemoveHidden removes hidden files from the overlay instead of covering them. The overlay must have
 	// no other use.
 	RemoveHidden bool
-	// Volatile means that the changes in overlays need not survive a crash of the machine.
-	Volatile bool
 	// Restrictions returns further files that commands must not change, or not see unchanged. It gets
 	// the writable and home folders with resolved links. It is called for each plan and may be nil.
 	Restrictions func(writable, homes []string) (Restrictions, error) `json:"-"`

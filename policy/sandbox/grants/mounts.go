@@ -41,7 +41,7 @@ func (p *Plan) Mounts() []stage.Mount {
 		}
 	}
 	if f.Overlay != "" {
-		p.addMount(stage.Mount{Kind: stage.Overlay, Path: p.workspace, Source: f.Overlay, Frozen: f.LowerLayers, Volatile: f.Volatile})
+		p.addMount(stage.Mount{Kind: stage.Overlay, Path: p.workspace, Source: f.Overlay, Frozen: f.LowerLayers})
 	}
 	p.mountRestrictions()
 	p.mountBorrowed()
@@ -82,7 +82,7 @@ func (p *Plan) borrowWorkspace() {
 // sandboxes. Changes that are stored inside the folder go to Below: each needs its own overlay, and the
 // kernel stacks only a few.
 func (f Folders) privateOverlay(path, name string) stage.Mount {
-	mount := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.inScratch(name), Optional: true, Volatile: f.Volatile}
+	mount := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.inScratch(name), Optional: true}
 	for _, scratch := range f.EarlierScratch {
 		changes := filepath.Join(scratch, name)
 		switch {

@@ -237,15 +237,12 @@ func newOverlay(m Mount) (fd int, err error) {
 			return -1, err
 		}
 	}
-	if m.Volatile {
-		return overlay(m, changes[0], "volatile")
-	}
-	return overlay(m, changes[0])
+	return overlay(m, changes[0], "volatile")
 }
 
-// overlay returns an overlay of m.Path with the changes of one folder. changesFD is its descriptor. The end of
-// an overlay writes the whole file system of the changes to disk, unless a flag is "ro" or "volatile".
-func overlay(m Mount, changesFD int, flags ...string) (fd int, err error) {
+// overlay returns an overlay of m.Path with the changes of one folder. changesFD is its descriptor. flag is "ro"
+// or "volatile": without one, the end of the overlay writes the whole file system of the changes to disk.
+func overlay(m Mount, changesFD int, flag string) (fd int, err error) {
 	var lower []string
 	for _, path := range append(upperFolders(m.Frozen), m.Path) { // as descriptors, because the kernel accepts only 255 bytes
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -259,7 +256,7 @@ func overlay(m Mount, changesFD int, flags ...string) (fd int, err error) {
 	_ = os.RemoveAll(folder + "work/work/incompat")       // a volatile overlay's mark, with which the kernel mounts no other
 	return newMount("overlay", writableMount, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
-	}, append(flags, "userxattr")...)
+	}, flag, "userxattr")
 }
 
 func upperFolders(overlays []string) (folders []string) {

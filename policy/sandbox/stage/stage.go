@@ -89,7 +89,6 @@ type Mount struct {
 	Frozen   []string  `json:"frozen,omitempty"`
 	File     bool      `json:"file,omitempty"`
 	Optional bool      `json:"optional,omitempty"` // skipped if it fails
-	Volatile bool      `json:"volatile,omitempty"` // new changes of an overlay need not reach the disk
 }
 
 // Landlock lists the ruleset's grants. It skips missing paths.

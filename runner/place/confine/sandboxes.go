@@ -107,7 +107,7 @@ type Place struct {
 	// of the tree that were kept with them.
 	Caches     string
 	Leftovers  bool
-	Disposable bool // the commands' changes are discarded, as for checks
+	Disposable bool // the overlay's changes are discarded, as for checks
 	// Services makes the job's services reachable.
 	Services bool
 	// LendsWorkspace makes the sandbox lend its work tree to sidecars and services.
@@ -311,7 +311,7 @@ func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 		Mode: grants.Mode(policy.Sandbox), Workspace: s.writableRoot(p), NotBorrowed: []string{guard.Alternates},
 		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadablePaths(), Secrets: s.hidden,
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
-		Home:     s.Environ.Home(), Scratch: s.scratchPath(p), Volatile: p.Disposable || p.Scratch == ProbeScratch, Environ: s.Environ, Commands: s.CommandEnv(), OperatorVariables: slices.Collect(maps.Keys(policy.Env.Set)),
+		Home:     s.Environ.Home(), Scratch: s.scratchPath(p), Environ: s.Environ, Commands: s.CommandEnv(), OperatorVariables: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
 	if f.Workspace != s.Root {
 		f.SecondPath = s.Root

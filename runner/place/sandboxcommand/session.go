@@ -84,7 +84,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 			return err
 		}
 	}
-	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, Disposable: true, CommandKind: job.CommandsAgent, Begun: begun})
+	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, CommandKind: job.CommandsAgent, Begun: begun})
 	return err
 }
 
