@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"syscall"
@@ -90,7 +89,10 @@ func (c *Copier) Content(ctx context.Context, from *os.Root) error {
 
 // inFolder opens a folder of from and its existing copy for do. name is "" or ends with a slash.
 func (c *Copier) inFolder(ctx context.Context, from *os.Root, name string, do func(folder) error) error {
-	c.ctx, c.buffer = ctx, make([]byte, smallFile)
+	c.ctx = ctx
+	if c.buffer == nil {
+		c.buffer = make([]byte, smallFile)
+	}
 	original, err := from.OpenFile(path.Clean(name), syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return c.recordUnreadable(name, err)
@@ -294,7 +296,7 @@ func (c *Copier) copyData(out, in int, info *unix.Stat_t) error {
 		c.cannotClone = errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV)
 	}
 	if info.Size < smallFile && info.Blocks*blockSize >= info.Size {
-		return c.copyRange(out, in, 0, cmp.Or(info.Size, math.MaxInt64)) // some file systems know no sizes
+		return c.copyRange(out, in, 0, cmp.Or(info.Size, regularfile.Small)) // some file systems know no sizes
 	}
 	for at := int64(0); at < info.Size; {
 		data, end, err := nextData(in, at, info.Size)
