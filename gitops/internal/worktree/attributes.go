@@ -69,10 +69,13 @@ func (w *Worktree) RequireAttributeFiles(folders map[string]bool) error {
 // match a pattern grows with the depth of a path to that power.
 const mostStars = 4
 
+// escapes replaces the codes that stand for stars and slashes in a quoted pattern of a .gitattributes file.
+var escapes = strings.NewReplacer(`\052`, "*", `\057`, "/")
+
 // isCostly reports whether git could take very long to match paths with a pattern of a .gitattributes file.
 func isCostly(data []byte) bool {
-	for line := range bytes.Lines(data) {
-		if bytes.Count(line, []byte("**/")) > mostStars {
+	for line := range strings.Lines(escapes.Replace(string(data))) {
+		if strings.Count(line, "**/") > mostStars {
 			return true
 		}
 	}
