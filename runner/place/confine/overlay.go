@@ -234,11 +234,15 @@ func (s *Sandboxes) CloseAgent(box *sandbox.Sandbox) error {
 		return box.Close()
 	}
 	layer, err := s.LayerOf(box, AgentPlace())
-	if closeErr := box.Close(); err != nil || closeErr != nil {
-		return closeErr
+	closeErr := box.Close()
+	switch {
+	case err != nil: // OpenLayer opens a sandbox
+	case closeErr != nil: // processes may still write
+		_ = layer.Close()
+	default:
+		s.agentLayer.Store(&layer)
 	}
-	s.agentLayer.Store(&layer)
-	return nil
+	return closeErr
 }
 
 // OpenLayer opens the work tree as a place's commands see it. No command may run. Close it before
