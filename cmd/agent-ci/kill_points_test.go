@@ -426,15 +426,16 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 	for n := 8; ; n += every(4) {
 		name := fmt.Sprintf("widgets-%d", n)
 		repository, repo := w.forgeCheckout(forge, address, name)
-		first := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f new/2/a.txt, must: pass}]", "--set", "verify_attempts=0"}
+		first := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "pull_request.labels=[bot]", "--set", "verify=[{name: t, run: test -f new/2/a.txt, must: pass}]", "--set", "verify_attempts=0"}
 		steps = 2
 		gate.aim(nil, 0, false)
 		if text, _ := w.agent(0, slices.Concat(first, []string{"--out", "red-" + name})...); !strings.Contains(text, "verify_failed/red") {
 			t.Fatalf("the first run ended in %s", text)
 		}
+		repository.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Labels = []string{"mine"} }) // a person's edit
 		w.git(repo, "checkout", "--quiet", "main")
 		steps = 3
-		second := slices.Concat(first, []string{"--set", "pull_request.labels=[bot]", "--out", "green-" + name})
+		second := slices.Concat(first, []string{"--out", "green-" + name})
 		text, ended := w.watched(gate.aimed(n, n%2 == 0), second...)
 		whole := ended
 		for at := n; !ended; at = 0 {
@@ -444,7 +445,7 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 			continue
 		}
 		pulls := repository.PullRequests()
-		if len(pulls) != 1 || pulls[0].Draft || !slices.Contains(pulls[0].Labels, "bot") {
+		if len(pulls) != 1 || pulls[0].Draft || !slices.Equal(pulls[0].Labels, []string{"mine"}) {
 			t.Fatalf("killed at request %d, there are %+v\n%s", n, pulls, text)
 		}
 		head := w.git(repository.Dir, "rev-parse", pulls[0].Head)
