@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
 	"syscall"
@@ -256,5 +257,8 @@ func TestOnlyReportsShowDamagedRecords(t *testing.T) {
 	replaceIn(t, d.Join(TranscriptFile), `"outcome":"`, `"turns":"x","outcome":"`)
 	must.Fail(t, "turns is a string, not a whole number", must.Err(d.View()))
 	must.Fail(t, "turns is a string, not a whole number", must.Err(d.FoldEvents(func(*transcript.View, transcript.Event) error { return nil })))
+	must.Fail(t, "turns is a string, not a whole number", must.Err(d.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+		return json.Unmarshal(e.Data, new(struct{ Turns int })) // fails because of the damage
+	})))
 	must.Contain(t, must.Get(RenderDocument(d.path))(t), "The transcript is damaged: transcript event ", "turns is a string, not a whole number.", "Outcome: `")
 }

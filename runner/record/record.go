@@ -306,7 +306,7 @@ func (d *Directory) fold(foldLog func(log io.Reader) (*transcript.View, error)) 
 	}
 	defer f.Close()
 	view, err := foldLog(f)
-	if err = cmp.Or(err, view.Damage); err != nil {
+	if err = cmp.Or(view.Damage, err); err != nil { // the damage is in an earlier event, or has caused err
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	return view, nil
