@@ -5,6 +5,7 @@ package here
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -148,7 +149,7 @@ func (r *localRuns) startMore(ctx context.Context) (campaign.Wait, error) {
 
 // Limits on waiting for a forge that fails.
 const (
-	outagePause = 5 * time.Minute // shortest time until the forge is asked again
+	outagePause = 5 * time.Minute // shortest wait, unless a run ends
 	maxOutage   = 6 * time.Hour   // a longer outage ends Run
 )
 
@@ -156,7 +157,8 @@ const (
 // wait, another attempt would fail too, or the forge has failed for maxOutage.
 func (r *localRuns) retryTime(err error) (until time.Time) {
 	now, kind := r.Now(), forge.KindOf(err)
-	if kind != forge.Unavailable && kind != forge.RateLimited {
+	isUntrusted := errors.As(err, new(*tls.CertificateVerificationError)) // until a person trusts the certificate
+	if isUntrusted || kind != forge.Unavailable && kind != forge.RateLimited {
 		r.outage = time.Time{}
 		return until
 	}
