@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,16 +95,20 @@ func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 	return read.Whole(raw)
 }
 
-// isJSON reports whether an answer's body begins like a JSON value, as from an endpoint without streams. No line of a
-// stream begins so. isJSON does not consume the body.
+// isJSON reports whether an answer's body begins like a JSON value that is no number, as from an endpoint without
+// streams. No line of a stream begins so, nor does a proxy's plain text, after which a retry may help. isJSON does not
+// consume the body.
 func isJSON(response *http.Response) bool {
 	buffered := bufio.NewReader(response.Body)
-	first, _ := buffered.Peek(1) // the next read reports an error
+	first, _ := buffered.Peek(1)                // the next read reports an error
+	if strings.Contains("ntf", string(first)) { // more bytes follow at once: no event of a stream begins so
+		first, _ = buffered.Peek(len("null"))
+	}
 	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{buffered, response.Body}
-	return len(first) == 1 && strings.Contains(`{["ntf-0123456789`, string(first))
+	return slices.Contains([]string{"{", "[", `"`, "null", "true", "fals"}, string(first))
 }
 
 // webPageFailure returns the failure if the answer is a web page, such as a proxy's login page, or nil.
