@@ -246,7 +246,7 @@ var patternTable = []pattern{
 		Why: "fewer tests run, or none",
 	},
 	{
-		ID: "diff-hidden", Files: []string{".gitattributes"}, Weak: true, Line: `\s(?:-diff|binary|linguist-generated(?:=true)?)(?:\s|$)`,
+		ID: "diff-hidden", Files: []string{".gitattributes"}, Weak: true, Line: `\s(?:-diff|binary|linguist-generated(?:=(?:[^f\s]|f[^a\s])\S*)?)(?:\s|$)`,
 		Why: "GitHub does not show how these files change: read them on the branch",
 	},
 }
