@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -59,8 +58,15 @@ func (e Environment) ForgeServer() string {
 }
 
 // Token returns the GitHub token, or "" if no variable has one. [Environment.GitHub] checks it.
-func (e Environment) Token() string {
-	return strings.TrimSpace(cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")))
+func (e Environment) Token() string { return strings.TrimSpace(e.Get(e.tokenVariable())) }
+
+// tokenVariable returns the variable of the GitHub token: GH_TOKEN if only that one is set, or else GITHUB_TOKEN.
+func (e Environment) tokenVariable() string {
+	const usual, other = "GITHUB_TOKEN", "GH_TOKEN"
+	if strings.TrimSpace(e.Get(usual)) == "" && e.Get(other) != "" {
+		return other
+	}
+	return usual
 }
 
 // Key returns the key or token in a variable, without the line break that a pasted one may end in. It is "" for an unset
@@ -103,7 +109,7 @@ const PaceVariable = "AGENT_CI_PACE"
 // GitHub returns a client for the environment's GitHub server, and the root of its web pages. version is agent-ci's.
 // The error is an *outcome.Stop.
 func (e Environment) GitHub(version, token string) (*github.Client, string, error) {
-	if err := CheckKey("GITHUB_TOKEN", token); err != nil {
+	if err := CheckKey(e.tokenVariable(), token); err != nil {
 		return nil, "", outcome.Stopf(outcome.InvalidInput, "no_token", "The GitHub token cannot be used: %v.", err).Because(err)
 	}
 	api, server := github.Addresses(e.Get)

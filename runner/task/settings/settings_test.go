@@ -24,9 +24,12 @@ func TestLooksUpVariablesAndPaths(t *testing.T) {
 		t.Error("the token, or where it is, is another")
 	}
 	must.Same(t, "pasted", settings.Environment{"GITHUB_TOKEN= pasted\n"}.Token())
+	must.Same(t, "gh", append(env, "GITHUB_TOKEN= ").Token())
 	for _, broken := range []string{"a\nb", `"a"`, "a\x00"} {
-		_, _, err := env.GitHub("1.2.3", broken)
-		must.Fail(t, "the value of GITHUB_TOKEN holds a line break, a quote or another character", err)
+		for variable, env := range map[string]settings.Environment{"GITHUB_TOKEN": {"GITHUB_TOKEN=" + broken, "GH_TOKEN=gh"}, "GH_TOKEN": {"GH_TOKEN=" + broken}} {
+			_, _, err := env.GitHub("1.2.3", env.Token())
+			must.Fail(t, "the value of "+variable+" holds a line break, a quote or another character", err)
+		}
 	}
 	for home, want := range map[string]string{"/home/octocat": "/home/octocat", "home": "", "": ""} {
 		must.Same(t, want, (settings.Environment{"HOME=" + home}).Home(), home)
