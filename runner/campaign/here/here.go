@@ -150,11 +150,11 @@ func (r *localRuns) startMore(ctx context.Context) (campaign.Wait, error) {
 // Limits on waiting for a forge that fails.
 const (
 	outagePause = 5 * time.Minute // shortest wait, unless a run ends
-	maxOutage   = 6 * time.Hour   // a longer outage ends Run
+	maxOutage   = 6 * time.Hour   // Run does not wait for the end of a longer outage
 )
 
 // retryTime returns when to ask the forge again after a failure, and logs that. It returns the zero time if Run does not
-// wait, another attempt would fail too, or the forge has failed for maxOutage.
+// wait, another attempt would fail too, or the outage would last longer than maxOutage.
 func (r *localRuns) retryTime(err error) (until time.Time) {
 	now, kind := r.Now(), forge.KindOf(err)
 	isUntrusted := errors.As(err, new(*tls.CertificateVerificationError)) // until a person trusts the certificate
@@ -165,11 +165,11 @@ func (r *localRuns) retryTime(err error) (until time.Time) {
 	if r.outage.IsZero() {
 		r.outage = now
 	}
-	if !r.Schedule.Wait || now.Sub(r.outage) > maxOutage {
-		return until
-	}
 	failed, _ := errors.AsType[*forge.Error](err) // KindOf found it
 	until = now.Add(max(failed.RetryAfter, outagePause))
+	if !r.Schedule.Wait || until.Sub(r.outage) > maxOutage {
+		return time.Time{}
+	}
 	fmt.Fprintf(r.Log, "%s; trying again at %s\n", progress.Printable(err.Error()), until.UTC().Format(time.RFC3339))
 	return until
 }

@@ -78,17 +78,17 @@ func TestWaitsForForge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fails int
-		kind  forge.Kind
-		cause error
+		error forge.Error
 		waits bool
 		words string // of the error; "" for none
 	}{
-		"without waiting":   {1, forge.Unavailable, nil, false, "look for open pull requests: GitHub is down"},
-		"an outage":         {3, forge.Unavailable, nil, true, ""},
-		"a rate limit":      {3, forge.RateLimited, nil, true, ""},
-		"a refusal":         {1, forge.Unauthorized, nil, true, "GitHub is down"},
-		"a certificate":     {1, forge.Unavailable, &tls.CertificateVerificationError{}, true, "GitHub is down"},
-		"an endless outage": {1000, forge.Unavailable, nil, true, "GitHub is down"},
+		"without waiting":   {1, forge.Error{Kind: forge.Unavailable}, false, "look for open pull requests: GitHub is down"},
+		"an outage":         {3, forge.Error{Kind: forge.Unavailable}, true, ""},
+		"a rate limit":      {3, forge.Error{Kind: forge.RateLimited}, true, ""},
+		"a refusal":         {1, forge.Error{Kind: forge.Unauthorized}, true, "GitHub is down"},
+		"a certificate":     {1, forge.Error{Kind: forge.Unavailable, Err: &tls.CertificateVerificationError{}}, true, "GitHub is down"},
+		"a longer limit":    {1, forge.Error{Kind: forge.RateLimited, RetryAfter: 7 * time.Hour}, true, "GitHub is down"},
+		"an endless outage": {1000, forge.Error{Kind: forge.Unavailable}, true, "GitHub is down"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, log := hanging(t, "one", "two", "three")
@@ -98,7 +98,9 @@ func TestWaitsForForge(t *testing.T) {
 			asked := 0
 			o.Existing = func(context.Context, []campaign.Target) (map[string]string, error) {
 				if asked++; asked <= c.fails {
-					return nil, &forge.Error{Kind: c.kind, Message: "GitHub is down", Err: c.cause}
+					failed := c.error
+					failed.Message = "GitHub is down"
+					return nil, &failed
 				}
 				return map[string]string{}, nil
 			}
