@@ -139,6 +139,8 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	token := p.Environ.Token()
 	api, server := github.Addresses(p.Environ.Get)
 	g.APIURL, g.Token = api, github.TokenKind(token)
+	_, _, clientErr := p.Environ.GitHub(d.AgentCI, token)
+	d.addErrorOf(ctx, "github", clientErr)
 	sources := intake.RepositorySources{Job: p.Job, Server: server}
 	sources.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
 	if checkout := p.Workspace.Checkout(); checkout != nil {
@@ -153,7 +155,7 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 	if g.Repository == "" {
 		d.addWarning("github", "It is not known which repository on GitHub this is"+intake.ForeignOrigin(sources.Origin, server)+".", "Set repository.name or GITHUB_REPOSITORY, or give the checkout an origin there.")
 	}
-	if !online || g.Repository == "" {
+	if !online || g.Repository == "" || clientErr != nil {
 		return
 	}
 	answer, header, body := ask(ctx, strings.TrimSuffix(g.APIURL, "/")+"/repos/"+g.Repository, token, map[string]string{"Accept": "application/vnd.github+json"})

@@ -272,6 +272,7 @@ func TestFindsRepositoryAndToken(t *testing.T) {
 		"of the origin":    {repo.Dir, []string{token, "GITHUB_API_URL=https://ghe.example.com/api/v3"}, GitHub{APIURL: "https://ghe.example.com/api/v3", Repository: "octo/of-origin", Token: "installation token (of GitHub Actions or an App)"}, nil},
 		"of another forge": {repo.Dir, []string{token}, GitHub{APIURL: "https://api.github.com", Token: "installation token (of GitHub Actions or an App)"}, []string{"It is not known which repository on GitHub this is, as the origin git@ghe.example.com:octo/of-origin.git is not on https://github.com"}},
 		"of Actions":       {repo.Dir, []string{"GH_TOKEN=abc", "GITHUB_REPOSITORY=octo/of-actions"}, GitHub{APIURL: "https://api.github.com", Repository: "octo/of-actions", Token: "of a kind that is not known"}, nil},
+		"a broken token":   {repo.Dir, []string{"GH_TOKEN=\"abc\"", "GITHUB_REPOSITORY=octo/of-actions"}, GitHub{APIURL: "https://api.github.com", Repository: "octo/of-actions", Token: "of a kind that is not known"}, []string{"The GitHub token cannot be used: the value of GH_TOKEN holds a line break, a quote"}},
 		"of the job":       {repo.Dir, []string{token, "GITHUB_REPOSITORY=octo/of-actions", "AGENT_CI_REPOSITORY_NAME=octo/of-job"}, GitHub{APIURL: "https://api.github.com", Repository: "octo/of-job", Token: "installation token (of GitHub Actions or an App)"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
