@@ -85,6 +85,8 @@ func TestFindsRewrittenSnapshots(t *testing.T) {
 		"a module of that name":        {[]lines.File{{Path: "app/plugins/pytest.py", Added: many(1, "x = 1")}}, 0},
 		"a folder of that name":        {[]lines.File{{Path: "tests/unittest/test_a.py", Added: many(1, "x = 1")}}, 0},
 		"more than are listed":         {[]lines.File{{Path: "a_test.go", Added: many(60, "	t.Skip()")}}, 60},
+		"more weak ones":               {[]lines.File{{Path: ".gitattributes", Added: many(60, "*.png binary")}}, 50},
+		"a strong one after weak ones": {[]lines.File{{Path: ".gitattributes", Added: many(60, "*.png binary")}, {Path: "a_test.go", Added: many(60, "	t.Skip()")}}, 60},
 	} {
 		found, more, err := Find(&lines.Diff{Files: c.files})
 		if err != nil || len(found)+more != c.want || len(found) > maxFound {

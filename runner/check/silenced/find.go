@@ -47,9 +47,9 @@ const minRewrittenLines = 20
 // snapshots are patterns of files that tests compare output with.
 var snapshots = strings.Fields("*.snap **/__snapshots__/** **/snapshots/** *.ambr *.golden **/golden/** *.approved.* *.snapshot")
 
-// Find returns the signs that a change silences checks, such as a skipped test. found has up to maxFound signs;
-// unlisted counts the others. If diff omits lines of the change, one more sign says so. The error is an invalid
-// path pattern of this package.
+// Find returns the signs that a change silences checks, such as a skipped test. found has up to maxFound signs, weak
+// ones last; unlisted counts the others that are not weak. If diff omits lines of the change, one more sign says so.
+// The error is an invalid path pattern of this package.
 func Find(diff *lines.Diff) (found []transcript.SilencedSign, unlisted int, err error) {
 	f := finder{removed: removedLines(diff)}
 	for _, file := range diff.Files {
@@ -60,24 +60,29 @@ func Find(diff *lines.Diff) (found []transcript.SilencedSign, unlisted int, err 
 	if diff.OmittedLines > 0 {
 		f.add(transcript.SilencedSign{Pattern: "too-large", Reason: fmt.Sprintf("%s of the change were not looked at", transcript.CountNoun(diff.OmittedLines, "line"))})
 	}
-	return f.found, f.unlisted, nil
+	fitting := min(len(f.weak), maxFound-len(f.found))
+	return append(f.found, f.weak[:fitting]...), f.unlisted, nil
 }
 
 // finder collects the signs in a change.
 type finder struct {
 	removed  map[string]int // removed lines without an equal added line so far
 	found    []transcript.SilencedSign
+	weak     []transcript.SilencedSign
 	unlisted int
 }
 
-// add adds a sign to the list, or only counts it if the list is full.
+// add adds a sign to its list, or only counts it if the list is full.
 func (f *finder) add(s transcript.SilencedSign) {
-	if len(f.found) == maxFound {
-		f.unlisted++
-		return
-	}
 	s.Text = clip.Bytes(strings.ToValidUTF8(s.Text, "\uFFFD"), maxText)
-	f.found = append(f.found, s)
+	switch {
+	case s.Weak:
+		f.weak = append(f.weak, s)
+	case len(f.found) == maxFound:
+		f.unlisted++
+	default:
+		f.found = append(f.found, s)
+	}
 }
 
 // searchFile searches a file of the change for all patterns.
