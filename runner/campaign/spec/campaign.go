@@ -261,7 +261,7 @@ func parseClock(hours, minutes string) (at time.Duration, ok bool) {
 func (w Window) Contains(at time.Time) bool {
 	at = at.In(w.zone)
 	sinceMidnight := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second
-	today, yesterday := w.days[at.Weekday()], w.days[at.AddDate(0, 0, -1).Weekday()]
+	today, yesterday := w.days[at.Weekday()], w.days[(at.Weekday()+6)%7]
 	if w.from < w.to {
 		return today && sinceMidnight >= w.from && sinceMidnight < w.to
 	}

@@ -262,6 +262,7 @@ func TestParsesAndAppliesWindows(t *testing.T) {
 		{"Mon 22:00-02:00", 25 * time.Hour, true},
 		{"Sat,Sun 00:00-24:00", (6*24 + 23) * time.Hour, true},
 		{"Fri-Mon 00:00-24:00", 5 * time.Hour, true},
+		{"Sun 22:00-02:00 America/Havana", (7*24 + 4) * time.Hour, true}, // its Sunday began at 01:00
 	} {
 		w, err := ParseWindow(test.window)
 		must.Do(t, err, test.window)
