@@ -115,9 +115,10 @@ func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error
 func (n *Locator) indexByName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
-		_, declares := f.find(x.Name)
-		isOfPackage := x.Package == "" || n.packageOf(f.Path) == x.Package
-		if !declares || !isOfPackage {
+		if _, declares := f.find(x.Name); !declares {
+			continue
+		}
+		if x.Package != "" && x.Package != n.packageOf(f.Path) {
 			continue
 		}
 		if found >= 0 {
