@@ -148,7 +148,7 @@ func (a *archive) entry(name string) *zip.File {
 func (a *archive) unusedFiles(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {
-		inRun, _ := filepath.Rel(a.root, name) // "" for a name that is not in the run
+		inRun, _ := filepath.Rel(a.root, name) // no error: both are local paths
 		if f.Mode().IsRegular() && !taken[inRun] {
 			names = append(names, name)
 		}

@@ -81,7 +81,7 @@ func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, ca
 	if err != nil {
 		return nil, err
 	}
-	tempFolder, finalFolder := out, out
+	tempFolder, finalFolder := out, ""
 	if out == "" {
 		finalFolder = filepath.Join(cache, fmt.Sprintf("%s-%d-%d", strings.ToLower(strings.ReplaceAll(wanted.Repository, "/", "-")), wanted.RunID, chosen.ID))
 		tempFolder = finalFolder + ".new-" + record.NewID(time.Now())
