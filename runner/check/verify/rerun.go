@@ -27,13 +27,13 @@ func (c Checks) runWithReruns(ctx context.Context, s suite, i int) (result, erro
 	caches := c.cachesOf(s, i)
 	for again := 0; ; again++ {
 		state, err := c.runOnce(ctx, s, i, caches, &r)
-		areUnproven := caches != "" && !c.Record.Has(provenFile(caches))
+		cachesUnproven := caches != "" && !c.Record.Has(provenFile(caches))
 		switch {
 		case err != nil:
 			return r, err
-		case areUnproven && state == "green":
+		case cachesUnproven && state == "green":
 			return r, c.Record.Write(provenFile(caches), nil)
-		case areUnproven && state == "red":
+		case cachesUnproven && state == "red":
 			return c.rerunWithoutCaches(ctx, s, i, caches, r)
 		case state != "red" || again >= c.reruns(s, i):
 			return r, nil

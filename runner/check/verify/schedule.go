@@ -52,7 +52,7 @@ func (c Checks) applyTo(paths []string) ([]bool, error) {
 	return applies, nil
 }
 
-// runPostponedBaseline runs the postponed baselines that a change needs, for rows.
+// runPostponedBaseline runs the postponed baselines that a change needs, and adds the results to rows.
 func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, applies []bool, rows []transcript.VerifyRow) error {
 	isNeeded := make([]bool, len(rows))
 	for i, row := range rows {

@@ -39,7 +39,7 @@ type Setup struct {
 	Model     string
 	Key       string    // of the provider
 	Replace   bool      // replace an existing secret
-	Workflow  string    // its name
+	Workflow  string    // name of the workflow to add
 	Toolchain Toolchain // the repository's; empty if unknown
 	Build     Build
 	Server    string // root of GitHub's pages

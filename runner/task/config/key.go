@@ -83,7 +83,7 @@ var shapes = [...]struct {
 // maximum, a default, or a function from an unknown name to the correct key ("" if there is none).
 type Terms map[string]any
 
-// Key is a key of a format: its rule, from tags of the type's field, its type and the keys below it.
+// Key is a key of a format: its type, the keys below it, and its rule, which the field's tags hold.
 type Key struct {
 	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
 	Name    string // last part of the path

@@ -14,7 +14,7 @@ import (
 // plainMatcher recognises Claude Code matchers that are names, not regular expressions.
 var plainMatcher = lazyregexp.New(`^[A-Za-z0-9_| -]*$`)
 
-// FitsTools reports whether one of a hook's matchers fits one of a tool's names. No matchers fit all tools.
+// FitsTools reports whether one of a hook's matchers fits one of a tool's names. An empty list fits all tools.
 func FitsTools(matchers []string, names ...string) bool {
 	return len(matchers) == 0 || slices.ContainsFunc(matchers, func(matcher string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return fitsMatcher(matcher, name) })

@@ -15,7 +15,7 @@ type protection struct {
 	Unopenable bool   // no job can open it
 }
 
-// protections lists the default ones. A pattern without a slash fits files of that name in every folder.
+// protections lists the paths protected by default. A pattern without a slash fits in every folder.
 var protections = []protection{
 	{Pattern: ".github/**", Reason: "its workflows, actions and rules run with the rights of the repository"},
 	{Pattern: ".gitea/**", Reason: "its workflows run with the rights of the repository"},

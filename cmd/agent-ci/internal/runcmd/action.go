@@ -111,8 +111,8 @@ func addToPath(pathFile string) error {
 	return errors.Join(err, f.Close())
 }
 
-// repairOperands returns a repair's operands: the pull request, in the workflow's repository by number, and the
-// job.
+// repairOperands returns a repair's operands: the pull request and the job. A number alone means a pull request of
+// the workflow's own repository.
 func repairOperands(p cli.Process) []string {
 	pull := p.Variable(issueVariable)
 	number := strings.TrimPrefix(pull, "#")
