@@ -45,6 +45,7 @@ func TestReadsRegularFilesWithinBound(t *testing.T) {
 	must.None(t, must.Get(regularfile.Read(os.DevNull, 5))(t), "the null device")
 	must.Fail(t, "", must.Err(regularfile.Read("/dev/zero", 5)), "another device was read")
 	must.Fail(t, "", must.Err(regularfile.Read(filepath.Join(dir, "file"), 4)), "over the bound")
+	must.Fail(t, "", must.Err(regularfile.Read("/proc/self/status", 5)), "the beginning of a file that claims to be empty")
 	must.Fail(t, "", must.Err(regularfile.ReadIn(root, "../"+filepath.Base(dir)+"/file")), "a file outside of the folder was read")
 }
 
