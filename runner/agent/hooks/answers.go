@@ -35,7 +35,9 @@ func (a *Answers) Apply(e transcript.Event) {
 			a.PendingRequest, a.stopHooksRan = "", false
 		}
 	case transcript.ModelResponse:
-		a.stopHooksRan = a.stopHooksRan && !ofMain
+		if ofMain {
+			a.stopHooksRan = false
+		}
 	case transcript.HookAnswer:
 		if d.Event == job.OnStop {
 			a.stopHooksRan = true

@@ -244,13 +244,14 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 		return nil
 	}
 	key, err := env.Key(m.APIKeyEnv)
-	switch e.APIKey = key; {
-	case err != nil:
+	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key", "The model's key cannot be used: %v.", err).Because(err)
-	case key == "" && m.APIKeyEnv != "":
+	}
+	if key == "" && m.APIKeyEnv != "" {
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
 	}
+	e.APIKey = key
 	return nil
 }
 

@@ -36,18 +36,18 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 	external := externalTools{all: all}
 	allowed := a.allowed(all)
 	deferred := search.Deferred(allowed)
-	if len(deferred) == 0 {
+	deniesSearch := slices.ContainsFunc(a.Job.Tools.Deny, search.Names)
+	switch {
+	case len(deferred) == 0:
 		return external, nil
-	}
-	if !a.toolset.Code { // scripts find deferred tools without a search tool
-		if slices.ContainsFunc(a.Job.Tools.Deny, search.Names) {
-			if len(allowed) <= search.MaxOffered {
-				return external, nil
-			}
-			return external, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
-				"tools.deny has the tool that searches for others (%s, or %s), and there are %d tools of servers and the job, and a model gets at most %d; remove the name from tools.deny, or offer fewer by tools.allow.",
-				search.BuiltinName, search.FunctionName, len(allowed), search.MaxOffered)
-		}
+	case a.toolset.Code: // scripts find deferred tools without a search tool
+	case deniesSearch && len(allowed) > search.MaxOffered:
+		return external, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
+			"tools.deny has the tool that searches for others (%s, or %s), and there are %d tools of servers and the job, and a model gets at most %d; remove the name from tools.deny, or offer fewer by tools.allow.",
+			search.BuiltinName, search.FunctionName, len(allowed), search.MaxOffered)
+	case deniesSearch:
+		return external, nil
+	default:
 		external.searchTools, external.searchTool = search.Tools(deferred), search.FunctionName
 		if a.Model.SupportsToolSearch() {
 			external.searchTool = search.BuiltinName

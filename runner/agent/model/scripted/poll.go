@@ -29,7 +29,7 @@ type pollState struct {
 func (s *Script) poll(newItems []json.RawMessage) (*model.Response, error) {
 	s.polls.newItems = append(s.polls.newItems, newItems...)
 	if s.StillRuns == nil {
-		newItems = nil
+		return nil, nil
 	}
 	var waiting []string
 	var calls []json.RawMessage
