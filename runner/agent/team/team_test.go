@@ -206,9 +206,9 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 	first, _ := led(t)
 	second, _ := led(t)
 	var ids []string
-	for n := 1; n <= 50; n++ {
+	for n := range 50 {
 		ids = append(ids, first.idOf(agents.Order{}, first.nameOf(n)))
-		must.Same(t, ids[n-1], second.idOf(agents.Order{}, second.nameOf(n)))
+		must.Same(t, ids[n], second.idOf(agents.Order{}, second.nameOf(n)))
 	}
 	slices.Sort(ids)
 	must.Same(t, 50, len(slices.Compact(ids)), "an id came twice")
