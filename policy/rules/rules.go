@@ -93,10 +93,7 @@ func (s *Set) Match(prefix []string) []Match {
 	for i := range s.rules {
 		rule := &s.rules[i]
 		namesPath := slices.Contains(rule.pattern[0], program)
-		namesProgram := slices.Contains(rule.pattern[0], name)
-		if rule.Decision == Allow {
-			namesProgram = namesProgram && s.coversPath(program, name)
-		}
+		namesProgram := slices.Contains(rule.pattern[0], name) && (rule.Decision != Allow || s.coversPath(program, name))
 		if (namesPath || namesProgram) && rule.matchesArguments(prefix[1:]) {
 			matches = append(matches, Match{rule, prefix[:len(rule.pattern)]})
 		}

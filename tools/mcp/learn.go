@@ -143,12 +143,8 @@ func (s *Session) convertTool(tool *sdk.Tool) (Listed, error) {
 		return Listed{}, s.protocolError("the schema of its tool %q has more than %d KiB; take it out by deny", oneLine(tool.Name), maxSchema>>10)
 	}
 	l.Schema = schema
-	if tool.Annotations == nil {
-		return l, nil
-	}
 	annotations, err := json.Marshal(tool.Annotations)
-	isUsable := err == nil && len(annotations) <= maxAnnotations
-	if isUsable {
+	if tool.Annotations != nil && err == nil && len(annotations) <= maxAnnotations {
 		l.Annotations = annotations
 	}
 	return l, nil

@@ -68,11 +68,8 @@ func (h *Hooks) askUntilAgreed(ctx context.Context, tool string, call tools.Call
 // input that is no JSON object unchanged.
 func canonicalInput(input string) string {
 	object := parseObject([]byte(input))
-	if object == nil {
-		return input
-	}
 	text, err := json.Marshal(object)
-	if err != nil {
+	if object == nil || err != nil {
 		return input
 	}
 	return string(text)
