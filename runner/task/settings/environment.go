@@ -109,7 +109,11 @@ const PaceVariable = "AGENT_CI_PACE"
 // GitHub returns a client for the environment's GitHub server, and the root of its web pages. version is agent-ci's.
 // The error is an *outcome.Stop.
 func (e Environment) GitHub(version, token string) (*github.Client, string, error) {
-	if err := CheckKey(e.tokenVariable(), token); err != nil {
+	err := CheckKey(e.tokenVariable(), token)
+	if strings.Contains(token, " ") {
+		err = fmt.Errorf("the value of %s holds a blank: set it to the token alone", e.tokenVariable())
+	}
+	if err != nil {
 		return nil, "", outcome.Stopf(outcome.InvalidInput, "no_token", "The GitHub token cannot be used: %v.", err).Because(err)
 	}
 	api, server := github.Addresses(e.Get)

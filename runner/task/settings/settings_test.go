@@ -31,6 +31,8 @@ func TestLooksUpVariablesAndPaths(t *testing.T) {
 			must.Fail(t, "the value of "+variable+" holds a line break, a quote or another character", err)
 		}
 	}
+	_, _, err := settings.Environment{"GH_TOKEN=gh"}.GitHub("1.2.3", "Bearer gh")
+	must.Fail(t, "the value of GH_TOKEN holds a blank", err)
 	for home, want := range map[string]string{"/home/octocat": "/home/octocat", "home": "", "": ""} {
 		must.Same(t, want, (settings.Environment{"HOME=" + home}).Home(), home)
 	}
