@@ -125,8 +125,8 @@ func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 	return r, uncut
 }
 
-// finishPrinted returns a result with Output and Printed as the model gets it, up to limit bytes. If there is printed
-// output, it also sets the field output of Object.
+// finishPrinted returns a result as the model gets it: Output has also what was in Printed, up to limit bytes. If there
+// is printed output, it also sets the field output of Object.
 func (o *Outputs) finishPrinted(call Call, r Result, limit int) (Result, UncutOutput) {
 	text, uncut := o.finishText(call, r.Output, r.Printed, limit)
 	r.Object = o.cleanJSON(r.Object)

@@ -21,8 +21,8 @@ type branchRule struct {
 	}
 }
 
-// PushRules returns the rules of rulesets and, if the branch exists, of its protection. It omits
-// rules that the account may be able to bypass.
+// PushRules returns the branch's rules, those of rulesets and of its protection. It omits rules that the account may be
+// able to bypass. A branch that does not exist has no protection.
 func (r *repository) PushRules(ctx context.Context, branch string, exists bool) ([]forge.PushRule, error) {
 	call := apiCall{action: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: headsPrefix + branch}
 	var listed []branchRule
@@ -37,7 +37,7 @@ func (r *repository) PushRules(ctx context.Context, branch string, exists bool) 
 			setting = r.describeBindingRuleset(ctx, call, each.Ruleset)
 			settings[each.Ruleset] = setting
 		}
-		if setting != "" {
+		if setting != "" { // the account cannot bypass it
 			p := each.Parameters
 			rules = append(rules, forge.PushRule{Kind: each.Type, Setting: setting, NotOnCreation: p.NotOnCreation, Pattern: forge.Pattern{Operator: p.Operator, Text: p.Pattern, Negate: p.Negate}})
 		}

@@ -174,13 +174,14 @@ func (m matcher) matchClass(pattern string, p int, t byte) (next int, ok bool, v
 	return p, found != negated && (!m.paths || t != '/'), mismatch
 }
 
-// classItem matches t with one character, range or named class at p. It returns the position of the
-// last byte used, or -1 for an invalid pattern. It also returns the character with which a range
-// may start next, or 0.
-func (m matcher) classItem(pattern string, p int, before, t byte) (int, byte, bool) {
+// classItem matches t with the character, range or named class at p. It returns whether it matches, and the position of
+// the last byte used, or -1 for an invalid pattern. A range can start with the character before; rangeStart is that of
+// the next item. 0 means that no range can start.
+func (m matcher) classItem(pattern string, p int, before, t byte) (last int, rangeStart byte, matches bool) {
 	c := pattern[p]
+	isRange := c == '-' && before != 0 && p+1 < len(pattern) && pattern[p+1] != ']'
 	switch {
-	case c == '-' && before != 0 && p+1 < len(pattern) && pattern[p+1] != ']':
+	case isRange:
 		p++
 		if pattern[p] == '\\' {
 			p++

@@ -170,9 +170,9 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 // recreatedFiles lists the files that agent-ci publish recreates in the directory of a bundle.
 var recreatedFiles = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
-// checkFiles compares the files with their recorded digests, and adds differences and notes to checked.
-// Missing files are only a note if the run was in a workflow and none of the files is here: the action
-// uploads only report, transcript and result.
+// checkFiles compares the files with their recorded digests, and adds differences and notes to checked. The record of a
+// workflow's run may lack all of these files, because the action uploads report, transcript and result alone: that is
+// only a note.
 func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *DirectoryVerification) error {
 	files, err := d.Digests(ctx)
 	if err != nil {

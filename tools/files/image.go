@@ -54,7 +54,7 @@ func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Res
 		return tools.Result{}, refusal(fmt.Sprintf("%s can't be shown: the image is broken: %v", a.Path, err))
 	}
 	result := imageResult(a.Path, p)
-	if call, _ := tools.CallOf(ctx); call.Caller > 0 {
+	if call, _ := tools.CallOf(ctx); call.Caller > 0 { // a script, which gets a value instead of an image
 		result.Object = map[string]any{"image_url": result.Images[0].URL()}
 	}
 	return result, nil

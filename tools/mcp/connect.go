@@ -130,7 +130,7 @@ func (s *Session) reachURL() (*connection, sdk.Transport) {
 			s.server.Client.CloseIdleConnections()
 			return nil
 		},
-		lossReason:       func() error { return nil },
+		lossReason:       func() error { return nil }, // recordLoss ends the session with it
 		firstInvalidLine: func() string { return "" },
 	}, transport
 }

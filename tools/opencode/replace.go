@@ -157,11 +157,11 @@ const (
 	shownPlaces = 20
 )
 
-// occurrences returns the places of a text. If all are to be replaced, each begins at least step bytes after the
-// one before. If only one is to be replaced, places may overlap, since they are only counted and listed.
+// occurrences returns the places of old in text, up to one more than may be replaced or shown. Two places are at least
+// step bytes apart if all get replaced.
 func (r replacement) occurrences(text, old string, step int) []span {
 	limit := maxPlaces + 1
-	if !r.all {
+	if !r.all { // the places are only counted and listed, so they may overlap
 		step, limit = 1, shownPlaces+1
 	}
 	var all []span
@@ -179,7 +179,8 @@ func (r replacement) occurrences(text, old string, step int) []span {
 // indentationNote returns a note if oldString begins behind the indentation of its first line, and the further
 // lines of newString lack that indentation. Otherwise it returns "".
 func (r replacement) indentationNote(text string, at span) string {
-	indent := strings.TrimPrefix(text[strings.LastIndexByte(text[:at.from], '\n')+1:at.from], byteOrderMark)
+	lineStart := strings.LastIndexByte(text[:at.from], '\n') + 1
+	indent := strings.TrimPrefix(text[lineStart:at.from], byteOrderMark)
 	beginsInsideLine := strings.TrimSpace(indent) != ""
 	_, furtherLines, _ := strings.Cut(r.new, "\n")
 	furtherLines = strings.TrimLeft(furtherLines, "\r\n")

@@ -82,7 +82,7 @@ func (p *planner) add() error {
 	return nil
 }
 
-// rewritten returns content with a new text. Its original is the file in the tree, if there is one.
+// rewritten returns content with a new text. Its original stays that of the file in the tree, or empty for a new file.
 func (f *file) rewritten(text string) *v4a.Content {
 	if f.before == nil {
 		return v4a.NewContent("").WithText(text)

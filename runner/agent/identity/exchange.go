@@ -18,9 +18,8 @@ import (
 // maxAnswerBytes is the maximum size of an answer with a key, in bytes.
 const maxAnswerBytes = 64 << 10
 
-// RoundTrip sends a request to the API or to the token exchange. It inspects exchanges, to report their failures in more
-// detail than openai-go does. For a token exchange it also reports the new key as a secret, and turns a refusal into
-// an error that people understand.
+// RoundTrip sends a request to the API or to the token exchange. It reports the key from a token exchange as a secret,
+// and returns a refused exchange as an error with more detail than openai-go gives.
 func (i *Identity) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() != auth.TokenExchangeURL {
 		return http.DefaultTransport.RoundTrip(r)

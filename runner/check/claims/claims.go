@@ -280,14 +280,16 @@ func runClaim(code string, acceptsBareName bool) []claim {
 // commandClaim returns the claim that the command in a code span was run, or nil if it is no command.
 func commandClaim(code string, acceptsBareName bool) []claim {
 	steps := stepsOf(code)
-	if len(steps) == 0 || strings.ContainsAny(code, "<…") {
+	isTemplate := strings.ContainsAny(code, "<…")
+	if len(steps) == 0 || isTemplate {
 		return nil
 	}
 	isCommandAlone, known := programs[steps[0][0]]
 	if !known {
 		return nil
 	}
-	if hasArguments := len(steps[0]) > 1; !hasArguments && !(isCommandAlone && acceptsBareName) {
+	hasArguments := len(steps[0]) > 1
+	if isCommand := hasArguments || isCommandAlone && acceptsBareName; !isCommand {
 		return nil
 	}
 	return []claim{{kind: command, text: code}}

@@ -98,8 +98,8 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// eventLine returns the line for an event, or "". It begins with the agent's name if another agent started
-// that agent.
+// eventLine returns the line for an event, or "". The lines of sub-agents begin with their names, but for the line that
+// reports their start: it names them itself.
 func eventLine(v *transcript.View, e transcript.Event, description timeline.Entry) string {
 	line := lineOf(description) + usageSuffix(v, e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {

@@ -200,7 +200,7 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dial
 	return s, nil
 }
 
-// askProvider sets the provider. For the provider "other" it also sets the address and the API.
+// askProvider sets the provider. It asks for what the flags lack. The provider "other" needs an address, too.
 func (g *gitHubSetup) askProvider(s *onboard.Setup, person *dialog) (err error) {
 	name := cmp.Or(g.provider, "openai")
 	if g.provider == "" && person != nil {

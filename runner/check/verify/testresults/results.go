@@ -155,9 +155,9 @@ func (r *Results) NamesAny(fits func(name string) bool) bool {
 // NamesPassed reports whether the output names a test as passed, and never as failed.
 func (r *Results) NamesPassed(name string) bool { return r.passed[name] && !r.failing[name] }
 
-// Passed reports whether the output names a test as passed, or would have named its failure.
+// Passed reports whether a test passed. One that the output does not name passed if its group ran: failures are named.
 func (r *Results) Passed(name string) bool {
-	if r.passed[name] || r.failing[name] || r.skipped[name] {
+	if isNamed := r.passed[name] || r.failing[name] || r.skipped[name]; isNamed {
 		return r.passedByName(name)
 	}
 	return slices.ContainsFunc(r.ran, func(s scope) bool { return s.contains(name) })

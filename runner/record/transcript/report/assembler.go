@@ -161,15 +161,15 @@ func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry
 	return n
 }
 
-// addInput adds the arguments of a call. A patch is shown as a diff.
+// addInput adds the arguments of a call. A patch is shown as a diff, and the arguments only if they hold more than it.
 func (a *assembler) addInput(n *entry, tool, input string) {
-	patch, alone := patchOf(tool, input)
+	patch, isWholeInput := patchOf(tool, input)
 	if patch != nil {
 		n.paths = v4a.Paths(patch)
 		n.Parts = append(n.Parts, drawDiff(a.limit, patch))
 		n.Open = true
 	}
-	if !alone {
+	if !isWholeInput {
 		a.addPart(n, "Arguments", transcript.ReadableArguments(input))
 	}
 }

@@ -42,8 +42,9 @@ func (o *overview) fileDiffs() g.Node {
 // describeMissingDiff returns a sentence about changes whose diff is not shown, or "".
 func (o *overview) describeMissingDiff() string {
 	c := o.View.Change
+	isShown := c.Diff != "" && !c.DiffCut
 	switch {
-	case !c.DiffCut && c.Diff != "", len(c.Files) == 0, c.Patch == "":
+	case isShown || len(c.Files) == 0 || c.Patch == "":
 		return ""
 	case c.Diff == "":
 		return fmt.Sprintf("The transcript has no diff of this change; the run directory has it as %s.", c.Patch)
