@@ -23,6 +23,7 @@ import (
 var programs = map[string]func() int{
 	code.EngineCommand: func() int { return engine.Main(os.Stdin, os.Stdout, os.Stderr) },
 	"hurries":          func() int { return engine.Within(100*time.Millisecond, os.Stdin, os.Stdout, os.Stderr) },
+	"is patient":       func() int { return engine.Within(time.Hour, os.Stdin, os.Stdout, os.Stderr) },
 	"is none":          func() int { fmt.Fprintln(os.Stderr, "there is no such command"); return 2 },
 	"dies":             says("", 3),
 	"dies of memory":   says("fatal error: runtime: out of memory", 2),
