@@ -16,12 +16,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Folders is the metadata of all folders that a scan listed, from before it did so. A folder with the same
-// metadata still has the same names.
+// Folders is the metadata of all folders that a scan opened, from before it did so. A folder with the same
+// metadata still has the same names. [Scan.Same] finds a folder that may not be read.
 type Folders map[string]index.Stat
 
+// recordFolder records the metadata of a folder that is about to be opened.
+func (s *Scan) recordFolder(path string, n listedName) {
+	s.locked(func() { s.folders[path] = n.stat })
+}
+
 // Folders returns the folders of a finished scan, which began at a time of the file system. It returns nil if
-// a folder could not be read, or if its names may have changed since without a new time.
+// the names of a folder may have changed since without a new time.
 func (s *Scan) Folders(began time.Time) Folders {
 	for _, stat := range s.folders {
 		before := began
@@ -30,7 +35,7 @@ func (s *Scan) Folders(began time.Time) Folders {
 			before = began.Add(-coarsest)
 		}
 		modified, changed := time.Unix(int64(stat.MtimeSec), int64(stat.MtimeNsec)), time.Unix(int64(stat.CtimeSec), int64(stat.CtimeNsec))
-		if s.unread || !modified.Before(before) || !changed.Before(before) {
+		if !modified.Before(before) || !changed.Before(before) {
 			return nil
 		}
 	}

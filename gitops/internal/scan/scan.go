@@ -94,8 +94,7 @@ type Scan struct {
 	parallelErr      error           // errors of folders that other goroutines scanned
 	Suspects         []Suspect       // tracked files whose content must be compared
 	AttributeFolders map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
-	folders          Folders         // all that were listed
-	unread           bool            // a folder may not be read
+	folders          Folders         // all that Run opened, or tried to open
 	goroutineSlots   chan struct{}   // one slot for each folder that another goroutine may scan
 	spare            [][]listedName  // lists of scanned folders, for reuse
 }
@@ -112,7 +111,12 @@ func New(t Tree, ix *index.File, report func(Found)) *Scan {
 // Run scans the work tree. Afterwards, Suspects lists the tracked files whose content must be
 // compared.
 func (s *Scan) Run(ctx context.Context) error {
-	err := s.scanFolder(ctx, s.tree.Dir, folderRange{hi: s.index.Len(), ignores: s.tree.Ignores, upper: s.changedFolder()})
+	root, err := s.tree.Dir.Lstat(".")
+	if err != nil {
+		return fmt.Errorf("list the work tree: %w", err)
+	}
+	s.folders[""] = index.StatOf(root)
+	err = s.scanFolder(ctx, s.tree.Dir, folderRange{hi: s.index.Len(), ignores: s.tree.Ignores, upper: s.changedFolder()})
 	return errors.Join(err, s.parallelErr)
 }
 
@@ -185,13 +189,8 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at folderRange) ([]lis
 		return nil, fmt.Errorf("list %q: %w", at.path, err)
 	}
 	defer f.Close()
-	before, err := lstatIn(int(f.Fd()), ".")
-	if err != nil {
-		return nil, fmt.Errorf("list %q: %w", at.path, err)
-	}
 	var names []listedName
 	s.locked(func() {
-		s.folders[at.path] = before.stat
 		if last := len(s.spare) - 1; last >= 0 {
 			names, s.spare = s.spare[last], s.spare[:last]
 		}
@@ -356,9 +355,9 @@ func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *
 func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
+	s.recordFolder(below.path, n)
 	err := s.openAndScan(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
-		s.locked(func() { s.unread = true })
 		s.reportFound(Found{Kind: Unreadable, Path: path, Dir: true})
 		return nil
 	}

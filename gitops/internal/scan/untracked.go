@@ -72,12 +72,9 @@ func isTooLong(path string) bool { return len(path) > MaxPath || pathname.IsTooD
 // scanUntrackedFolder scans a folder without tracked files. Like git, it skips an unreadable one.
 func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedName, at folderRange) error {
 	path := at.path + n.inGit
+	s.recordFolder(path+"/", n)
 	sub, err := regularfile.OpenFolder(dir, n.onDisk)
-	if errors.Is(err, fs.ErrPermission) {
-		s.locked(func() { s.unread = true })
-		return nil
-	}
-	if regularfile.Absent(err) { // removed meanwhile
+	if errors.Is(err, fs.ErrPermission) || regularfile.Absent(err) { // removed meanwhile
 		return nil
 	}
 	if err != nil {
@@ -92,7 +89,6 @@ func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedNa
 	defer closeUpper(upper)
 	err = s.scanFolder(ctx, sub, folderRange{path: path + "/", lo: at.hi, hi: at.hi, ignores: at.ignores, upper: upper})
 	if errors.Is(err, fs.ErrPermission) {
-		s.locked(func() { s.unread = true })
 		return nil
 	}
 	return err
