@@ -110,7 +110,7 @@ func (c *changeCollector) addUntracked(f scan.Found) {
 	case scan.InvalidName:
 		c.problem(ProblemName, f.Path, "some systems take the name for .git")
 	case scan.TooDeep:
-		c.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", scan.MaxPath, pathname.Deepest))
+		c.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", pathname.Longest, pathname.Deepest))
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// Longest is the largest length of a path that commands can open, in bytes: PATH_MAX without the final zero byte.
+const Longest = 1<<12 - 1
+
 // Deepest is the largest number of parts of a path. It bounds the work and the open files that a hostile
 // tree costs.
 const Deepest = 256

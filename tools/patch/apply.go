@@ -111,13 +111,10 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	return result, err
 }
 
-// maxPath is the maximum length of a path in bytes. Commands cannot open longer ones.
-const maxPath = 4095
-
 // requireShortPaths returns an error for the first path that is too long or too deep in Dir.
 func (p *Patcher) requireShortPaths(paths []string) error {
 	for _, name := range paths {
-		if len(p.options.Dir.Path)+1+len(name) > maxPath || pathname.IsTooDeep(name) {
+		if len(p.options.Dir.Path)+1+len(name) > pathname.Longest || pathname.IsTooDeep(name) {
 			return fmt.Errorf("%s is longer or deeper than a path may be", clip.Visible(name, 100))
 		}
 	}

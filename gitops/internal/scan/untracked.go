@@ -63,11 +63,8 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n listedName, 
 	return nil
 }
 
-// MaxPath is the longest path that git accepts, in bytes: PATH_MAX without the final zero byte.
-const MaxPath = 1<<12 - 1
-
 // isTooLong reports whether a path is too long to check out, or too deep.
-func isTooLong(path string) bool { return len(path) > MaxPath || pathname.IsTooDeep(path) }
+func isTooLong(path string) bool { return len(path) > pathname.Longest || pathname.IsTooDeep(path) }
 
 // scanUntrackedFolder scans a folder without tracked files. Like git, it skips an unreadable one.
 func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedName, at folderRange) error {
