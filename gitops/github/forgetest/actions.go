@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,17 +186,9 @@ func (r *Repository) pushed(p push) {
 
 const noCommit = "0000000000000000000000000000000000000000"
 
-// refs returns the commits of all refs, by name. It starts git only for packed refs.
+// refs returns the commits of all refs, by name. It reads loose ones first, because git may be packing them.
 func (r *Repository) refs() map[string]string {
 	all := map[string]string{}
-	if _, err := os.Stat(filepath.Join(r.Dir, "packed-refs")); err == nil {
-		out, _ := r.runGit("for-each-ref", "--format=%(refname) %(objectname)")
-		for line := range strings.Lines(out) {
-			name, sha, _ := strings.Cut(strings.TrimSpace(line), " ")
-			all[name] = sha
-		}
-		return all
-	}
 	folder := os.DirFS(r.Dir)
 	_ = fs.WalkDir(folder, "refs", func(name string, _ fs.DirEntry, _ error) error {
 		raw, _ := fs.ReadFile(folder, name) // fails for a folder, and for a lock file that has become the ref
@@ -206,6 +197,13 @@ func (r *Repository) refs() map[string]string {
 		}
 		return nil
 	})
+	packed, _ := fs.ReadFile(folder, "packed-refs")
+	for line := range strings.Lines(string(packed)) {
+		sha, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if objectName.MatchString(sha) && all[name] == "" {
+			all[name] = sha
+		}
+	}
 	return all
 }
 

@@ -56,17 +56,14 @@ func (r *Repository) ofCommits(args ...string) (string, error) {
 	return out, err
 }
 
-// branch returns the commit of a branch. It starts git only for a packed ref.
+// branch returns the commit of a branch.
 func (r *Repository) branch(name string) (string, bool) {
 	raw, err := os.ReadFile(filepath.Join(r.Dir, "refs", "heads", name))
 	if sha := strings.TrimSpace(string(raw)); err == nil && objectName.MatchString(sha) {
 		return sha, true
 	}
-	if _, err := os.Stat(filepath.Join(r.Dir, "packed-refs")); err != nil {
-		return "", false
-	}
-	out, err := r.runGit("show-ref", "--verify", "--hash", "refs/heads/"+name)
-	return strings.TrimSpace(out), err == nil
+	sha, found := r.refs()["refs/heads/"+name]
+	return sha, found
 }
 
 func (r *Repository) empty() bool {
