@@ -55,8 +55,8 @@ type Copier struct {
 	buffer      []byte
 }
 
-// folder is an open folder and its copy. Its methods and those of Copier use the names in it with system
-// calls, because package os needs twice as many calls for each file.
+// folder is an open folder and its copy. Copier uses the names in it with system calls, because package os
+// needs twice as many calls for each file.
 type folder struct {
 	from, to *os.File
 	path     string // "" or with a final slash
@@ -152,7 +152,7 @@ func (c *Copier) copyEntry(at folder, name string) error {
 	default:
 		copied, err = c.copyFile(at, name, info)
 	}
-	if copied != nil && c.OnCopied != nil {
+	if err == nil && copied != nil && c.OnCopied != nil {
 		c.OnCopied(full, info, copied)
 	}
 	if err = c.recordUnreadable(full, ignoreExisting(err)); err != nil {
