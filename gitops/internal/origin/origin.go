@@ -1,5 +1,5 @@
-// Package origin owns what all connections to a forge have in common: their transport, the origins of URLs, since a
-// token may only be sent to its own origin, and redirects that are not followed.
+// Package origin has what all connections to a forge share: the transport, the error for redirects that are not
+// followed, and the origins of URLs. A token may only be sent to its own origin.
 package origin
 
 import (

@@ -42,8 +42,8 @@ func (s *Scan) Folders(began time.Time) Folders {
 	return s.folders
 }
 
-// Same reports whether metadata proves that Run would find nothing but what an earlier scan found in the
-// given folders: no difference from the index, and untracked files. Same lists no folder.
+// Same reports whether metadata proves that Run would find nothing new after an earlier scan. That scan found the
+// given folders and untracked files, and no difference from the index. Same lists no folder.
 func (s *Scan) Same(ctx context.Context, folders Folders, untracked iter.Seq2[string, index.Stat]) bool {
 	if len(folders) == 0 || s.settings.IgnoreCase || s.settings.Precompose {
 		return false

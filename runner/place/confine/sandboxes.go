@@ -304,7 +304,8 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	return o
 }
 
-// fileAccess returns which files a place's commands may read and write.
+// fileAccess returns which files a place's commands may read and write. It closes an overlay that CloseAgent kept,
+// because two sandboxes cannot have it.
 func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
