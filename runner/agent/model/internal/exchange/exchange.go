@@ -100,15 +100,13 @@ func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 // consume the body.
 func isJSON(response *http.Response) bool {
 	buffered := bufio.NewReader(response.Body)
-	first, _ := buffered.Peek(1)                // the next read reports an error
-	if strings.Contains("ntf", string(first)) { // more bytes follow at once: no event of a stream begins so
-		first, _ = buffered.Peek(len("null"))
-	}
+	first, _ := buffered.Peek(len("false")) // no event of a stream is shorter; the next read reports an error
 	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{buffered, response.Body}
-	return slices.Contains([]string{"{", "[", `"`, "null", "true", "fals"}, string(first))
+	beginsWith := func(token string) bool { return strings.HasPrefix(string(first), token) }
+	return slices.ContainsFunc([]string{"{", "[", `"`, "null", "true", "false"}, beginsWith)
 }
 
 // webPageFailure returns the failure if the answer is a web page, such as a proxy's login page, or nil.
