@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files/internal/match"
 )
@@ -141,19 +142,14 @@ type searchResult struct {
 
 // describeUnsearched returns a sentence that lists the files not searched because of their encoding, or "".
 func (f searchResult) describeUnsearched() string {
-	const maxListed = 5
 	if len(f.unsearched) == 0 {
 		return ""
 	}
-	listed := make([]string, 0, maxListed)
-	for _, path := range f.unsearched[:min(len(f.unsearched), maxListed)] {
+	listed := make([]string, 0, len(f.unsearched))
+	for _, path := range f.unsearched {
 		listed = append(listed, oneLine(path))
 	}
-	others := ""
-	if n := len(f.unsearched) - maxListed; n > 0 {
-		others = fmt.Sprintf(" and %d more", n)
-	}
-	return "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: " + strings.Join(listed, ", ") + others + ")"
+	return "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: " + clip.Some(listed, 5) + ")"
 }
 
 // result returns the result of a complete search.

@@ -176,7 +176,7 @@ func (s *Session) requireNamedTools() error {
 	}
 	offered := "it has none"
 	if len(names) > 0 {
-		offered = "it has " + joinUpTo20(names)
+		offered = "it has " + clip.Some(names, maxListed)
 	}
 	return &Error{
 		Reason: ReasonToolMissing,

@@ -2,8 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // List is a server's description of itself and its tools. The run stores it as JSON.
@@ -29,6 +29,9 @@ type Listed struct {
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
+// maxListed is the maximum number of entries of a list in a message.
+const maxListed = 20
+
 // Changed describes how the allowed tools differ in a later list. It returns "" if they do not.
 func (l List) Changed(later List) string {
 	before, now := l.allowed(), later.allowed()
@@ -52,7 +55,7 @@ func (l List) Changed(later List) string {
 			changes = append(changes, oneLine(tool.Tool)+" is new")
 		}
 	}
-	return joinUpTo20(changes)
+	return clip.Some(changes, maxListed)
 }
 
 // allowed returns the allowed tools by name.
@@ -64,13 +67,4 @@ func (l List) allowed() map[string]Listed {
 		}
 	}
 	return allowed
-}
-
-// joinUpTo20 joins up to 20 words with commas, and adds the number of further ones.
-func joinUpTo20(words []string) string {
-	const maxWords = 20
-	if len(words) > maxWords {
-		return strings.Join(words[:maxWords], ", ") + fmt.Sprintf(" and %d more", len(words)-maxWords)
-	}
-	return strings.Join(words, ", ")
 }

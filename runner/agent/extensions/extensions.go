@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -141,12 +142,7 @@ func (s *Servers) warnOfUnchecked() {
 	if len(names) == 0 {
 		return
 	}
-	const maxListed = 10
-	more := ""
-	if len(names) > maxListed {
-		names, more = names[:maxListed], fmt.Sprintf(" and %d more", len(names)-maxListed)
-	}
-	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s%s.", strings.Join(names, ", "), more)
+	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s.", clip.Some(names, 10))
 }
 
 // lists returns the first tool list of each server.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -44,18 +44,9 @@ func (s *Sandboxes) hideStrays(ctx context.Context, o *sandbox.Options, b Sideca
 	}
 	strays.found[b.seesWorkspace()] = o.RemovedPaths
 	if len(o.RemovedPaths) > 0 {
-		s.Record.Warn("setup_leads_back", "MCP servers, and tools with a network of their own, do not see %s. Setup made it in the home folder or in a cache, and it leads to code that the agent's commands can change. If they need it, install a copy from outside of the checkout.", listFirst(o.RemovedPaths))
+		s.Record.Warn("setup_leads_back", "MCP servers, and tools with a network of their own, do not see %s. Setup made it in the home folder or in a cache, and it leads to code that the agent's commands can change. If they need it, install a copy from outside of the checkout.", clip.Some(o.RemovedPaths, 5))
 	}
 	return nil
-}
-
-// listFirst lists up to five paths for a message, and counts the others.
-func listFirst(paths []string) string {
-	const most = 5
-	if len(paths) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)
-	}
-	return strings.Join(paths, ", ")
 }
 
 // InWorkspace reports whether a path is in folders that commands may write to, or leads there
