@@ -64,8 +64,7 @@ func characterBoundary(text string, at, step int) int {
 	at = min(max(at, 0), len(text))
 	for i := range utf8.UTFMax {
 		offset := at + i*step
-		isInText := offset >= 0 && offset < len(text)
-		startsCharacter := isInText && utf8.RuneStart(text[offset])
+		startsCharacter := offset >= 0 && offset < len(text) && utf8.RuneStart(text[offset])
 		if startsCharacter || offset == len(text) {
 			return offset
 		}

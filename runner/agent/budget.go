@@ -135,11 +135,7 @@ func (c *Conversation) StopIfNoTurnLeft() *outcome.Stop {
 // budget is still nearly used up. Otherwise it returns nil.
 func (c *Conversation) stopIfKilledInLastTurn() error {
 	last := c.lastBudget()
-	if last == nil {
-		return nil
-	}
-	wasAnnounced := strings.Contains(c.lastTurnMessage, "("+last.limitKey+")") // as reportBudgets writes it
-	if !wasAnnounced {
+	if last == nil || !strings.Contains(c.lastTurnMessage, "("+last.limitKey+")") { // as reportBudgets writes it
 		return nil
 	}
 	return last.nearlyExceeded()

@@ -177,8 +177,7 @@ func (o Options) Grep(ctx context.Context, pattern, include, path string, maxLin
 		maxLines -= len(lines)
 	}
 	err = cmp.Or(err, limited.Err())
-	timedOut := ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded)
-	if timedOut {
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		err = refusal(fmt.Sprintf("stopped after %v; narrow the search with path or include", g.patience))
 	}
 	all.More = all.More || maxLines <= 0

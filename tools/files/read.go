@@ -69,8 +69,7 @@ func (o Options) readFile(ctx context.Context, a readArguments) (tools.Result, e
 // explainTimeout returns err, the error of reading a file, or a refusal if the time limit of the context limited caused
 // it.
 func explainTimeout(ctx, limited context.Context, name string, err error) error {
-	timedOut := limited.Err() != nil && ctx.Err() == nil
-	if err != nil && timedOut {
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", name, readPatience))
 	}
 	return err

@@ -71,11 +71,8 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	}
 	// Do not cut between reasoning and the item it precedes, nor between a text with written calls and
 	// their results.
-	for ; first < len(items); first++ {
-		followsReasoning := rawitem.FieldsOf(items[first-1]).Type == "reasoning"
-		if !followsReasoning && !isWrittenOutput(items[first]) {
-			break
-		}
+	for first < len(items) && (rawitem.FieldsOf(items[first-1]).Type == "reasoning" || isWrittenOutput(items[first])) {
+		first++
 	}
 	return WithoutUnpaired(items[first:])
 }

@@ -248,8 +248,7 @@ func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *out
 func (h *Hooks) askAtEnd(ctx context.Context, hook Hook, end End) error {
 	q := question{eventInput: map[string]any{"reason": "other", "end": end}}
 	r, err := h.ask(ctx, hook, q)
-	wasStopped := err != nil && ctx.Err() != nil
-	if wasStopped {
+	if err != nil && ctx.Err() != nil {
 		r = failedReply("the run was stopped before it answered")
 		err = h.recordReply(hook, q, r)
 	}

@@ -354,13 +354,10 @@ func (r *itemReader) addAnnounced() (err error) {
 		if announced, _, err = r.withText(announced, true); err != nil {
 			return err
 		}
-		fields := rawitem.FieldsOf(announced.item)
-		isUnfinished := fields.Status == "in_progress"
-		hasTextEvents := slices.Contains(slices.Collect(maps.Values(textKinds)), fields.Type)
-		if isUnfinished && !hasTextEvents {
-			continue
-		}
-		if isUnfinished {
+		if fields := rawitem.FieldsOf(announced.item); fields.Status == "in_progress" {
+			if !slices.Contains(slices.Collect(maps.Values(textKinds)), fields.Type) {
+				continue
+			}
 			if announced.item, err = rawitem.WithFields(announced.item, map[string]any{"status": "completed"}); err != nil {
 				return err
 			}

@@ -95,8 +95,7 @@ func (c *Client) send(ctx context.Context, raw []byte) (response *http.Response,
 // expired, and the second call exchanges a token for another one.
 func (c *Client) sendWithFreshKey(send func() error) error {
 	err := send()
-	isKeyRefused := err != nil && exchange.FailureOf(err).Kind == model.Unauthorized
-	if isKeyRefused && c.usesKeyExchange {
+	if err != nil && c.usesKeyExchange && exchange.FailureOf(err).Kind == model.Unauthorized {
 		err = send()
 	}
 	if err != nil {
