@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -159,21 +158,11 @@ func readFields(head []byte) (fields map[string]field, repaired bool, err error)
 		return nil, repaired, errors.New("has a front matter that is no mapping of keys to values")
 	}
 	fields = map[string]field{}
-	for key, value := range pairs(document.Content[0]) {
+	for pair := range slices.Chunk(document.Content[0].Content, 2) {
+		key, value := pair[0], pair[1]
 		fields[key.Value] = field{text: textOf(value), entries: entriesOf(value)}
 	}
 	return fields, repaired, nil
-}
-
-// pairs yields the keys and values of a mapping.
-func pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
-	return func(yield func(key, value *yaml.Node) bool) {
-		for i := 0; i+1 < len(mapping.Content); i += 2 {
-			if !yield(mapping.Content[i], mapping.Content[i+1]) {
-				return
-			}
-		}
-	}
 }
 
 // textOf returns the text of a scalar, or the joined texts of a list. It does not follow aliases, which could
@@ -201,7 +190,8 @@ func entriesOf(value *yaml.Node) map[string]string {
 		return nil
 	}
 	entries := map[string]string{}
-	for key, value := range pairs(value) {
+	for pair := range slices.Chunk(value.Content, 2) {
+		key, value := pair[0], pair[1]
 		if name := oneLine(key.Value, maxName); name != "" && value.Kind == yaml.ScalarNode && len(entries) < maxMetadata {
 			entries[name] = oneLine(value.Value, maxDescription)
 		}
