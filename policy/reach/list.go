@@ -129,7 +129,7 @@ func (e Entry) Allows(t Target) bool {
 	switch {
 	case e.addr.IsValid() || t.Addr.IsValid():
 		return e.addr == t.Addr
-	case e.wildcard: // it never covers names that a list may not have either
+	case e.wildcard: // it opens no name that may not be listed
 		return strings.HasSuffix(t.Name, "."+e.name) && UnlistableName(t.Name) == ""
 	}
 	return e.name == t.Name

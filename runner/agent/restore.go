@@ -75,7 +75,7 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 	case transcript.ModelFallback: // its model cannot read some items
 		p.fallbackModel = d.To
 		p.removeItems(d.OmittedItems)
-	case transcript.RunFinished: // of a run that is resumed, perhaps with a larger budget, and so in no last turn
+	case transcript.RunFinished: // the resumed run may have a larger budget, so no turn is its last one yet
 		if d.Outcome == string(outcome.BudgetExceeded) {
 			p.lastTurnMessage = ""
 		}

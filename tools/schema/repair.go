@@ -131,7 +131,7 @@ func (l *textParser) schemasBelow(schemas []any, schemasIn func(node map[string]
 		for _, node := range l.appliedSchemas(schema) {
 			l.steps++
 			for _, sub := range schemasIn(node) {
-				if id := pointerOf(sub); id == 0 || !seen[id] { // 0 is no schema but a bool
+				if id := pointerOf(sub); id == 0 || !seen[id] { // a bool has no address
 					seen[id] = true
 					found = append(found, sub)
 				}

@@ -64,7 +64,7 @@ func (o *Order) Apply(e transcript.Event) {
 		if d.Failed {
 			delete(o.startedTurns, d.Ref())
 		}
-	case transcript.AgentStarted: // by the open messages to it
+	case transcript.AgentStarted: // the open messages to it started its turn
 		for ref, receiver := range o.openMessages {
 			if receiver == id || receiver == d.Name {
 				o.startedTurns[ref] = true
