@@ -114,7 +114,7 @@ func (f *finder) searchLines(p compiledPattern, file lines.File) {
 		if isSkippedComment || !p.line.MatchString(text) || f.takeMoved(line) {
 			continue
 		}
-		f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Weak: p.Weak, Reason: p.Why})
+		f.add(p.signAt(file, line))
 		if p.OncePerFile {
 			return
 		}
@@ -130,13 +130,20 @@ func (f *finder) compareNumbers(p compiledPattern, file lines.File) {
 		before, after := removed[name], added[name]
 		for i := range min(len(before), len(after)) {
 			if p.silences(before[i].value, after[i].value) {
-				f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: after[i].Number, Text: strings.TrimSpace(after[i].Text), Reason: p.Why})
+				f.add(p.signAt(file, after[i].Line))
 			}
 		}
 		if p.SignIfRemoved && len(after) == 0 {
-			f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: before[0].Number, Removed: true, Text: strings.TrimSpace(before[0].Text), Reason: p.Why})
+			sign := p.signAt(file, before[0].Line)
+			sign.Removed = true
+			f.add(sign)
 		}
 	}
+}
+
+// signAt returns the sign that a line of a file gives.
+func (p pattern) signAt(file lines.File, line lines.Line) transcript.SilencedSign {
+	return transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Weak: p.Weak, Reason: p.Why}
 }
 
 // silences reports whether the change of a number silences a check.
