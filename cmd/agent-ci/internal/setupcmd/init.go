@@ -101,12 +101,12 @@ func defineInit(flags *cli.FlagSet) cli.RunFunc {
 // before files are written there, or "".
 func rootOf(dir string) (root, note string) {
 	here, err := os.Stat(filepath.Clean(dir))
-	root, inGit := gitops.WorkTree(dir)
-	top, topErr := os.Stat(root)
+	root, _ = gitops.WorkTree(dir)
+	top, topErr := os.Stat(root) // fails without a repository
 	switch {
 	case err != nil: // an error of writing reports it
 		return dir, ""
-	case !inGit || topErr != nil:
+	case topErr != nil:
 		return dir, "This is no git repository, and GitHub reads .github only at the root of one: give the root with --repo."
 	case os.SameFile(here, top):
 		return dir, ""
