@@ -57,7 +57,7 @@ func (c Checks) findReports(root *os.Root, check job.VerifyCheck) foundReports {
 	return found
 }
 
-// reportsIn returns the reports in a check's tree, and the tree. Both are nil if the check or the tree has none.
+// reportsIn returns a check's tree and the reports in it. Both are nil if the check has no tree or names no reports.
 func (c Checks) reportsIn(place confine.Place, check job.VerifyCheck) (*os.Root, foundReports, error) {
 	if check.JUnit == "" {
 		return nil, nil, nil

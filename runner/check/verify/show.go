@@ -129,7 +129,7 @@ func (c Checks) storeResult(ctx context.Context, row *transcript.VerifyRow, i in
 	return reported, nil
 }
 
-// joinTests joins the tests of the runs with a state. For a test that failed in only some of them, it lists those.
+// joinTests joins the tests of the runs with a state. If a test failed in only some of these runs, it lists them.
 func (c Checks) joinTests(ctx context.Context, check job.VerifyCheck, runs []transcript.CheckRun, state string) (*reportedTests, error) {
 	joined := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
 	joinedRuns := 0

@@ -26,8 +26,8 @@ type Command struct {
 	Timeout   string // empty for that of a job that says nothing
 }
 
-// DetectToolchain returns the commands of the test tools that the files in a folder show. It suggests nothing that it
-// cannot know, such as a test script that package.json lacks. It returns nothing for a folder that cannot be opened.
+// DetectToolchain returns the commands of the test tools that the files in a folder show. It does not guess: without
+// a test script, package.json gives no test command. A folder that cannot be opened gives nothing.
 func DetectToolchain(dir string) (all Toolchain) {
 	root, err := os.OpenRoot(filepath.Clean(dir))
 	if err != nil {

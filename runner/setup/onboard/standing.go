@@ -71,7 +71,8 @@ func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existi
 	return model, s.checkWorkflows(ctx, r, existing, false)
 }
 
-// checkWorkflows fails if the wanted workflow exists and does not suit the provider. With all it checks all workflows.
+// checkWorkflows fails if an existing workflow does not suit the provider. Only the wanted one counts, unless all is
+// set.
 func (s *Setup) checkWorkflows(ctx context.Context, r Repository, existing existingFiles, all bool) error {
 	for _, path := range slices.Sorted(maps.Keys(existing)) {
 		isWanted := path == WorkflowPath(s.Workflow)

@@ -83,7 +83,7 @@ func (d *Decoder) Report(path, message string) {
 	d.reportAt(place, path, message)
 }
 
-// pathAbove returns the path of the parent: a.b for a.b[2], a for a.b, "" for a.
+// pathAbove removes the last part of a path: a.b[2] becomes a.b, then a, then "".
 func pathAbove(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }
 
 // ReportMissing reports a key missing in all layers, at the start of the last file. Without a file, the mistake

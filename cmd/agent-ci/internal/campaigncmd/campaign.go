@@ -247,7 +247,7 @@ func unknownSubcommand(name string) string {
 	return fmt.Sprintf("there is no subcommand %q; they are %s", name, strings.Join(names, ", "))
 }
 
-// openCampaign reads a campaign file and its job file. If they have mistakes, the error is config.Problems.
+// openCampaign reads a campaign file and its job file. It returns mistakes in them as config.Problems.
 func openCampaign(ctx context.Context, p cli.Process, file string, f campaignFlags) (*openedCampaign, error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {

@@ -113,7 +113,7 @@ func (p *goPackage) recordEnd(name, end string) {
 	}
 }
 
-// addTo adds a package's tests to results, and resets p. If no test failed, it adds failure, unless that is nil.
+// addTo adds a package's tests to results, and resets p. If no test failed, it adds failure, which may be nil.
 func (p *goPackage) addTo(name string, results *Results, failure *Test) {
 	prefix := name + "."
 	if name == "" {
@@ -246,10 +246,10 @@ func addPassedPackage(name string, p *goPackage, results *Results, hasTests bool
 	recordRan(name, results, namesAll)
 }
 
-// goTest matches a test's name after its package, to exclude packages whose name only begins like it.
+// goTest matches the name of a test, and not the rest of a longer package name.
 var goTest = lazyregexp.New(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 
-// recordRan records that the tests of a package ran. Unless the output names all of them, the others passed.
+// recordRan records that the tests of a package ran. Unless the output names all tests, the unnamed ones passed.
 func recordRan(name string, results *Results, namesAll bool) {
 	results.seen = true
 	if !namesAll {

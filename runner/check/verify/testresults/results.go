@@ -155,7 +155,7 @@ func (r *Results) NamesAny(fits func(name string) bool) bool {
 // NamesPassed reports whether the output names a test as passed, and never as failed.
 func (r *Results) NamesPassed(name string) bool { return r.passed[name] && !r.failing[name] }
 
-// Passed reports whether a test passed. One that the output does not name passed if its group ran: failures are named.
+// Passed reports whether a test passed. Outputs name all failures, so an unnamed test passed if its group ran.
 func (r *Results) Passed(name string) bool {
 	if isNamed := r.passed[name] || r.failing[name] || r.skipped[name]; isNamed {
 		return r.passedByName(name)
