@@ -20,8 +20,7 @@ func (c Checks) testsOutsideChange(names []string, change *gitops.ChangeSet) ([]
 	}
 	names = slices.Clone(names)
 	for _, f := range change.Files {
-		isUnchanged := f.NewID == f.OldID
-		if !isRegular(f.OldMode) || isUnchanged || len(names) == 0 {
+		if !isRegular(f.OldMode) || f.NewID == f.OldID || len(names) == 0 {
 			continue
 		}
 		text, err := c.textOf(f.OldID)

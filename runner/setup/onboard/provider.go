@@ -141,11 +141,10 @@ func (p Provider) CheckKey(ctx context.Context, key string) (checked bool, err e
 		return false, fmt.Errorf("%s does not answer: %w", address, err)
 	}
 	status := response.StatusCode
-	isUnavailable := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests
 	switch {
 	case slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, p.refusalStatus}, status):
 		return true, fmt.Errorf("%s refuses the key (status %d)", address, status)
-	case isUnavailable:
+	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
 		return false, fmt.Errorf("%s answers with status %d; try again later", address, status)
 	}
 	return status == http.StatusOK, nil

@@ -71,8 +71,7 @@ func (s Setup) Apply(ctx context.Context, r Repository) (report Report, err erro
 			report.Done = append(report.Done, kept+" exists and stays as it is")
 		}
 	}
-	keepsDefaults := slices.Contains(found.kept, DefaultsPath)
-	if keepsDefaults && found.model != s.Model {
+	if slices.Contains(found.kept, DefaultsPath) && found.model != s.Model {
 		report.Left = append(report.Left, "write the model "+s.Model+" as model.name into "+DefaultsPath+" if it is to be asked: that file names "+cmp.Or(found.model, "none"))
 	}
 	if len(found.missing) > 0 {

@@ -38,8 +38,7 @@ func (s *Source) FetchImages(ctx context.Context, t Task) (images []tools.NamedI
 	sentBytes := 0
 	for i, fetched := range s.fetchAll(ctx, addresses) {
 		image, err := s.convertImage(fetched, len(images)+1)
-		exceedsLimit := sentBytes+len(image.Data) > maxImageBytes
-		if err == nil && exceedsLimit {
+		if err == nil && sentBytes+len(image.Data) > maxImageBytes {
 			err = fmt.Errorf("the images before it have %d MiB already, the most that is sent", maxImageBytes>>20)
 		}
 		if err != nil {
@@ -69,7 +68,7 @@ type fetchResult struct {
 	err     error
 }
 
-// fetchAll fetches the images at all addresses concurrently, within imagesTimeout, in that order.
+// fetchAll fetches images concurrently, within imagesTimeout. The results have the order of the addresses.
 func (s *Source) fetchAll(ctx context.Context, addresses []string) []fetchResult {
 	ctx, cancel := context.WithTimeout(ctx, imagesTimeout)
 	defer cancel()

@@ -90,8 +90,7 @@ func (s *Source) promptTask(ctx context.Context) (t Task, prompt string, err err
 	case s.JobFile != "":
 		t.Source, t.Name = "job", "job "+s.JobFile
 	}
-	hasPrompt := s.Job.Task.Prompt != "" || s.Job.Task.PromptFile != ""
-	if hasPrompt {
+	if s.Job.Task.Prompt != "" || s.Job.Task.PromptFile != "" {
 		prompt, err = s.Prompt(ctx)
 	}
 	return t, prompt, err

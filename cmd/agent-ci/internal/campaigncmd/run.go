@@ -133,8 +133,7 @@ func (c *openedCampaign) schedule(l *campaign.Ledger, plan *campaign.Plan) (s he
 			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, c.Variable("PATH"))
 		}
 	}
-	publishesOnForge := s.Discard != nil // runOptions sets it for --publish github alone
-	if !publishesOnForge {
+	if s.Discard == nil { // runOptions sets it for --publish github alone
 		return s, nil
 	}
 	s.Discard = func(*campaign.Report) bool { return true } // a settled claim does not start again

@@ -33,8 +33,7 @@ func Complete(commands []Command, line []string) candidates {
 		current = ""
 	}
 	before = slices.DeleteFunc(slices.Clone(before), func(word string) bool { return word == "=" })
-	wantsCommand := len(before) == 0 || slices.Equal(before, []string{"help"})
-	if wantsCommand {
+	if len(before) == 0 || slices.Equal(before, []string{"help"}) {
 		var words []candidate
 		for _, c := range commands {
 			words = append(words, candidate{c.Name, c.About})
