@@ -64,21 +64,18 @@ type Model struct {
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
 	configured := p.Job.Model
-	key, _ := p.Environ.Key(configured.APIKeyEnv) // examineReadiness reports the error
+	key, keyErr := p.Environ.Key(configured.APIKeyEnv)
 	keyOrigin := "in " + configured.APIKeyEnv
 	m.Name, m.Auth, m.KeyName, m.KeySet = configured.Name, configured.Auth, configured.APIKeyEnv, key != ""
 	base := cmp.Or(configured.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
 	m.BaseURL = p.Record.Redact(withoutPassword(base))
 	if configured.Auth == "oidc" {
-		var ok bool
 		keyOrigin = "that the identity of the job gave"
-		if key, ok = d.examineIdentity(ctx, p, base, online); !ok {
-			return
-		}
+		key, keyErr = d.examineIdentity(ctx, p, base, online)
 	}
 	address, err := model.Endpoint{BaseURL: base}.Base()
-	if err != nil || !online {
-		return // examineReadiness reports the error
+	if keyErr != nil || err != nil || !online {
+		return // examineReadiness or examineIdentity reports the error
 	}
 	m.Answer, _, _ = ask(ctx, address.JoinPath("models").String(), key, configured.Headers)
 	switch {
@@ -94,17 +91,17 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 }
 
 // examineIdentity finds out whether the machine provides an identity token for the CI job and, online,
-// whether that token yields an API key. ok is false without the token or key. Offline, key is "".
-func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, ok bool) {
+// whether that token yields an API key. Offline, key is "".
+func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, err error) {
 	m := &d.Model
 	m.KeyName = ""
 	jobIdentity, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.AddSecret})
 	if err != nil { // examineReadiness reports it
-		return "", false
+		return "", err
 	}
 	m.Identity = jobIdentity.DescribeSource()
 	if !online {
-		return "", true
+		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -112,7 +109,7 @@ func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepa
 		m.Answer = Answer{Asked: true, Error: "there is no key"}
 		d.addError("model", describeKeyFailure(err), "docs/how-to/keyless.md says what to set up.")
 	}
-	return key, err == nil
+	return key, err
 }
 
 // describeKeyFailure returns why no API key was issued, as a sentence.

@@ -70,6 +70,21 @@ func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 	}
 }
 
+// TestSendsNoBrokenKey has a key and a token that no run sends.
+func TestSendsNoBrokenKey(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer server.Close()
+	d := must.Get(Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t,
+		`OPENAI_API_KEY="sk-0123456789"`, "OPENAI_BASE_URL="+server.URL, `GITHUB_TOKEN="abc"`, "GITHUB_API_URL="+server.URL, "GITHUB_REPOSITORY=octo/widgets")}))(t)
+	told := string(must.Get(json.Marshal(d.Problems))(t))
+	must.Contain(t, told, "the value of OPENAI_API_KEY holds")
+	must.Contain(t, told, "the value of GITHUB_TOKEN holds")
+	if asked != 0 || d.Model.Asked || d.GitHub.Asked {
+		t.Errorf("%d requests: %s", asked, told)
+	}
+}
+
 func TestStoppedDiagnosisBlamesNoServer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
