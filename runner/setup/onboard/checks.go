@@ -239,7 +239,7 @@ func (r repository) gradleToolchain() (t Toolchain) {
 // makeTest is a rule for the target test, with its commands.
 var makeTest = lazyregexp.New(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
 
-// preferMakeTest replaces the checks in the rule of a Makefile's target test, if there is one, by "make test".
+// preferMakeTest replaces the checks that a Makefile's target test runs by "make test".
 func (r repository) preferMakeTest(t Toolchain) Toolchain {
 	makefiles := []string{"GNUmakefile", "makefile", "Makefile"}
 	i := slices.IndexFunc(makefiles, r.hasFile)
