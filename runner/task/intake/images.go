@@ -68,7 +68,7 @@ type fetchResult struct {
 	err     error
 }
 
-// fetchAll fetches images concurrently, within imagesTimeout. The results have the order of the addresses.
+// fetchAll fetches images concurrently, within imagesTimeout. Results and addresses have the same order.
 func (s *Source) fetchAll(ctx context.Context, addresses []string) []fetchResult {
 	ctx, cancel := context.WithTimeout(ctx, imagesTimeout)
 	defer cancel()
