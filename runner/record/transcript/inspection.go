@@ -6,7 +6,7 @@ import "slices"
 // findings is recorded only to replace earlier findings.
 type Inspection struct {
 	SilencedSigns     []SilencedSign  `json:"silenced,omitempty"`
-	MoreSilencedSigns int             `json:"silenced_more,omitempty"` // number of signs that are not listed
+	MoreSilencedSigns int             `json:"silenced_more,omitempty"` // number of signs that are not listed, without weak ones
 	WorkflowStarts    []WorkflowStart `json:"starts,omitempty"`
 	Claims            []string        `json:"claims,omitempty"` // claims of the summary without evidence in the change, the calls or the checks
 }
