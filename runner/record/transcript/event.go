@@ -133,6 +133,16 @@ func Decode(raw eventlog.Event) Event {
 	return e
 }
 
+// decodeLine parses a line and decodes its data. Event would check the data for invalid JSON, as decoding does again.
+func decodeLine(l eventlog.Line) (Event, error) {
+	raw, ok := l.Split()
+	if e := Decode(raw); ok && e.Content != nil && !errors.As(e.Damage, new(*json.SyntaxError)) {
+		return e, nil
+	}
+	raw, err := l.Event()
+	return Decode(raw), err
+}
+
 // Read yields the events of a log. It ends before an incomplete last line, and with the first error: a line that
 // is no event, or an error of r.
 func Read(r io.Reader) iter.Seq2[Event, error] {

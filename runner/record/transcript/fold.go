@@ -39,11 +39,10 @@ func (f *Folder) foldLog(r io.Reader, visit func(*View, Event) error) error {
 		if err != nil {
 			return err
 		}
-		raw, err := line.Event()
+		e, err := decodeLine(line)
 		if err != nil {
 			return err
 		}
-		e := Decode(raw)
 		f.Apply(e)
 		f.view.EventCount++
 		f.view.Head = line.Digest()

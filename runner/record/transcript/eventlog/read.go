@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func (l Line) Digest() string { return lineDigest(l.text) }
 
 // Event parses the line. Data of the result is a copy.
 func (l Line) Event() (Event, error) {
-	if e, ok := l.split(); ok {
+	if e, ok := l.Split(); ok && json.Valid(e.Data) {
 		return e, nil
 	}
 	var e Event
@@ -72,19 +73,19 @@ func (l Line) Event() (Event, error) {
 	return e, nil
 }
 
-// split parses a line as Append writes it, faster than encoding/json, which goes through the data twice. ok is false
-// for any other line.
-func (l Line) split() (e Event, ok bool) {
+// Split is a faster Event for lines as Append writes them. ok is false for other lines. Data may be invalid JSON.
+func (l Line) Split() (e Event, ok bool) {
 	start, rest, _ := bytes.Cut(l.text, []byte(`,"data":`))
-	dataLen := len(rest) - len(`,"prev":""}`) - len(Genesis)
-	if dataLen < 0 || l.text[0] != '{' || !json.Valid(rest[:dataLen]) {
+	rest, hasEnd := bytes.CutSuffix(rest, []byte(`"}`))
+	prevAt := max(0, len(rest)-len(Genesis))
+	data, hasPrev := bytes.CutSuffix(rest[:prevAt], []byte(`,"prev":"`))
+	prev := rest[prevAt:]
+	if _, err := hex.AppendDecode(nil, prev); err != nil || !hasEnd || !hasPrev || l.text[0] != '{' {
 		return Event{}, false
 	}
-	end := rest[dataLen:]
-	err := json.Unmarshal(slices.Concat(start, end), &e)
-	e.Data = bytes.Clone(bytes.TrimSpace(rest[:dataLen]))
-	isPrev := string(end) == `,"prev":"`+e.Prev+`"}` // else the data may be of an object in the line
-	return e, err == nil && isPrev && e.V == Version
+	err := json.Unmarshal(slices.Concat(start, []byte("}")), &e) // fails if the data is of an object in the line
+	e.Data, e.Prev = bytes.Clone(bytes.TrimSpace(data)), string(prev)
+	return e, err == nil && e.V == Version
 }
 
 // Lines yields the complete lines of a log without their newlines. It ends with the first error. A
