@@ -1,7 +1,6 @@
 package here
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,16 +193,8 @@ func (w *work) resumeObstacle(dir *record.Directory, lostAnswers int, cost campa
 
 // countRequests counts a run's model requests. lost are those whose answer was not recorded before the run was killed.
 func countRequests(dir *record.Directory) (count int, lost []campaign.Request, err error) {
-	f, err := dir.Open(record.TranscriptFile)
-	if err != nil {
-		return 0, nil, fmt.Errorf("read the transcript: %w", err)
-	}
-	defer f.Close()
 	unanswered := map[string][]campaign.Request{} // unanswered request by agent: one or none
-	for event, err := range transcript.Read(f) {
-		if err = cmp.Or(err, event.Damage); err != nil {
-			return 0, nil, fmt.Errorf("read the transcript: %w", err)
-		}
+	_, err = dir.FoldEvents(func(_ *transcript.View, event transcript.Event) error {
 		switch request := event.Content.(type) {
 		case transcript.ModelRequest:
 			count++
@@ -212,6 +203,10 @@ func countRequests(dir *record.Directory) (count int, lost []campaign.Request, e
 		case transcript.ModelResponse, transcript.ModelFailure:
 			delete(unanswered, event.Agent)
 		}
+		return nil
+	})
+	if err != nil {
+		return 0, nil, err
 	}
 	for _, each := range unanswered {
 		lost = append(lost, each...)
