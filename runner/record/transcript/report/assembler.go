@@ -44,17 +44,21 @@ func (a *assembler) add(e transcript.Event) {
 	if a.start.IsZero() {
 		a.start = e.Time
 	}
+	var n *entry
 	switch d := e.Content.(type) {
 	case transcript.ModelRequest:
-		a.modelRequest(e, d)
+		n = a.modelRequest(e, d)
 	case transcript.ModelResponse:
-		a.modelResponse(e, d)
+		n = a.modelResponse(e, d)
 	case transcript.ToolStarted:
-		a.toolStarted(e, d)
+		n = a.toolStarted(e, d)
 	case transcript.ToolFinished:
-		a.toolFinished(e, d)
+		n = a.toolFinished(e, d)
 	default:
-		a.addNote(e, timeline.Describe(e))
+		n = a.addNote(e, timeline.Describe(e))
+	}
+	if isFirstPass := a.unfinished == nil; isFirstPass {
+		n.entryTexts = entryTexts{} // the limit has their sizes, and n may wait for a call that never ends
 	}
 	for len(a.queue) > 0 && !a.queue[0].incomplete {
 		first := a.queue[0]
@@ -64,8 +68,8 @@ func (a *assembler) add(e transcript.Event) {
 	}
 }
 
-// addNote adds an entry for an event on its own, which has a description.
-func (a *assembler) addNote(e transcript.Event, description timeline.Entry) {
+// addNote adds and returns an entry for an event on its own, which has a description.
+func (a *assembler) addNote(e transcript.Event, description timeline.Entry) *entry {
 	n := a.newEntry(e, "note", "")
 	n.Line, n.Bad, n.seconds = description.Line, description.Bad, description.Seconds
 	n.Topic, n.refused = description.Host, description.RefusedBy
@@ -79,6 +83,7 @@ func (a *assembler) addNote(e transcript.Event, description timeline.Entry) {
 		a.addPart(n, o.Title(), o.Tail)
 	}
 	a.addMessage(n, description.Message)
+	return n
 }
 
 // releaseAll passes on all entries, complete or not.
@@ -139,7 +144,7 @@ func indentJSON(raw json.RawMessage) string {
 }
 
 // toolStarted begins the entry of a call. Until the call ends, the entry says that it did not.
-func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
+func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) *entry {
 	n := a.addCall(e, started)
 	n.Topic = started.Topic()
 	n.End, n.Bad = "did not end", true
@@ -149,6 +154,7 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 	} else {
 		a.addInput(n, started.Tool, started.ReadableInput())
 	}
+	return n
 }
 
 // addCall begins the entry of a call, with a reference to the script that made it.
@@ -175,15 +181,16 @@ func (a *assembler) addInput(n *entry, tool, input string) {
 }
 
 // toolFinished completes the entry of a call.
-func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
+func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) *entry {
 	n := a.calls.Take(e, finished, a.addCall)
 	a.markComplete(n, e.Seq)
 	n.addResult(a.limit, finished)
 	n.Topic = cmp.Or(n.Topic, finished.Files())
+	return n
 }
 
 // modelRequest begins the entry of a turn, which its response completes.
-func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
+func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) *entry {
 	n := a.newEntry(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
 	n.Topic = request.Model
 	if a.view.Started.Scripted != "" {
@@ -198,10 +205,11 @@ func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelReq
 	}
 	a.turns[turnKey{e.Agent, request.Turn}] = n
 	a.holdBack(n)
+	return n
 }
 
 // modelResponse completes the entry of a turn. If the request is missing, it adds one.
-func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelResponse) {
+func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelResponse) *entry {
 	key := turnKey{e.Agent, response.Turn}
 	n, known := a.turns[key]
 	if !known {
@@ -217,4 +225,5 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	for _, item := range response.Output {
 		a.addOutput(n, item)
 	}
+	return n
 }

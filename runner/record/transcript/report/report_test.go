@@ -274,6 +274,23 @@ func TestShowsDamagedEvents(t *testing.T) {
 	must.Contain(t, page.String(), "The transcript is damaged: transcript event 1 (tool.started): turn is a string, not a whole number.", "<b>shell</b>")
 }
 
+// Entries wait for a call that never ends. Those of the first pass do so without their texts, which may have gigabytes.
+func TestFirstPassKeepsNoTexts(t *testing.T) {
+	lost := transcript.ToolStarted{Turn: 999, Number: 1, CallID: "lost", Tool: "shell"}
+	run := append([]happening{{Kind: transcript.TypeToolStarted, Data: lost}}, fixture(t, "ordinary")...)
+	entries := newAssembler(&transcript.View{}, (&textSizes{}).record, nil, func(*entry) {})
+	for e, err := range transcript.Read(strings.NewReader(unchained(t, run))) {
+		must.Do(t, err)
+		entries.add(e)
+	}
+	for _, n := range entries.queue {
+		must.Same(t, 0, len(n.Message)+len(n.Parts), "texts of", n.Name)
+	}
+	if waiting := len(entries.queue); waiting < 10 {
+		t.Errorf("only %d entries wait", waiting)
+	}
+}
+
 type refusing struct{}
 
 func (refusing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
