@@ -156,16 +156,16 @@ const (
 // retryTime returns when to ask the forge again after a failure, and logs that. It returns the zero time if Run does not
 // wait, another attempt would fail too, or the outage would last longer than maxOutage.
 func (r *localRuns) retryTime(err error) (until time.Time) {
-	now, kind := r.Now(), forge.KindOf(err)
+	now := r.Now()
+	failed, isOfForge := errors.AsType[*forge.Error](err)
 	isUntrusted := errors.As(err, new(*tls.CertificateVerificationError)) // until a person trusts the certificate
-	if isUntrusted || kind != forge.Unavailable && kind != forge.RateLimited {
+	if !isOfForge || isUntrusted || failed.Kind != forge.Unavailable && failed.Kind != forge.RateLimited {
 		r.outage = time.Time{}
 		return until
 	}
 	if r.outage.IsZero() {
 		r.outage = now
 	}
-	failed, _ := errors.AsType[*forge.Error](err) // KindOf found it
 	until = now.Add(max(failed.RetryAfter, outagePause))
 	if !r.Schedule.Wait || until.Sub(r.outage) > maxOutage {
 		return time.Time{}
