@@ -67,7 +67,7 @@ func (w *Watch) showEvent(v *transcript.View, e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.current.applyEvent(v, e, time.Now())
-	group := w.current.phaseName()
+	group := string(w.current.currentPhase())
 	if e.Type == transcript.TypeRunFinished {
 		group = "" // the run's end belongs to no group
 	}

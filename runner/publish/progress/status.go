@@ -64,8 +64,8 @@ func callKey(id string, ref transcript.CallRef) activityKey {
 	return activityKey{ofCall, id, ref}
 }
 
-// phaseName returns the name of the current phase.
-func (s *status) phaseName() string { return string(cmp.Or(s.phase, record.PhaseSetup)) }
+// currentPhase returns the phase of the run. A run begins with PhaseSetup.
+func (s *status) currentPhase() record.Phase { return cmp.Or(s.phase, record.PhaseSetup) }
 
 // setRun sets what the status shows of the run v.
 func (s *status) setRun(v *transcript.View) {
@@ -166,7 +166,6 @@ func (s *status) currentActivity() (shown *activity, others int) {
 
 // idleWords has the words for a phase without a known activity.
 var idleWords = map[record.Phase]string{
-	"":                       "preparing", // setup
 	record.PhaseSetup:        "preparing",
 	record.PhaseBaseline:     "preparing the checks",
 	record.PhaseAgent:        "preparing the next step",
@@ -176,10 +175,10 @@ var idleWords = map[record.Phase]string{
 
 // logLine returns the status as a line for a log.
 func (s *status) logLine(now time.Time) string {
-	line := "… " + strings.ToLower(s.phaseName()) + ": "
+	line := "… " + strings.ToLower(string(s.currentPhase())) + ": "
 	shown, others := s.currentActivity()
 	if shown == nil {
-		return line + idleWords[s.phase]
+		return line + idleWords[s.currentPhase()]
 	}
 	line += shown.description
 	if others > 0 {
@@ -201,7 +200,7 @@ const (
 // "[Agent 1:05]", and rest is everything else: the activity, the plan's step, then agents and cost. Agents and cost
 // are left out first if there is no room. With too few cells even for an activity, rest is "".
 func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
-	head = fmt.Sprintf("[%s %s]", s.phaseName(), transcript.FormatClock(now.Sub(s.startedAt)))
+	head = fmt.Sprintf("[%s %s]", s.currentPhase(), transcript.FormatClock(now.Sub(s.startedAt)))
 	if s.stopping {
 		head = fmt.Sprintf("[Stopping %s]", transcript.FormatClock(now.Sub(s.startedAt)))
 	}
@@ -240,7 +239,7 @@ func (s *status) describeActivity(now time.Time) (words, took string) {
 	}
 	shown, others := s.currentActivity()
 	if shown == nil {
-		return idleWords[s.phase], ""
+		return idleWords[s.currentPhase()], ""
 	}
 	if d := now.Sub(shown.since); d >= time.Second {
 		took = " " + transcript.FormatClock(d)

@@ -98,7 +98,7 @@ func (w *Watch) redraw() {
 		return
 	}
 	if w.Lines != nil && time.Since(w.written) >= maxLogSilence {
-		w.beginGroup(w.current.phaseName())
+		w.beginGroup(string(w.current.currentPhase()))
 		w.addToGroup("agent-ci: " + Printable(w.current.logLine(time.Now())) + "\n")
 	}
 }
