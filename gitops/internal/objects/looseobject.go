@@ -5,6 +5,8 @@ import (
 	"compress/zlib"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/adler32"
 	"io"
 	"io/fs"
 	"os"
@@ -36,11 +38,18 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 // does not have exactly size bytes.
 func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	compressed := s.zlib.Get().(*zlib.Writer)
-	defer s.zlib.Put(compressed)
-	compressed.Reset(buffered)
+	var compressed io.WriteCloser
+	header := fmt.Sprintf("%s %d\x00", t, size)
+	if size <= oneBlock {
+		compressed = newStored(buffered, uint16(len(header))+uint16(size))
+	} else {
+		z := s.zlib.Get().(*zlib.Writer)
+		defer s.zlib.Put(z)
+		z.Reset(buffered)
+		compressed = z
+	}
 	sum := newHasher(t, size)
-	if _, err := fmt.Fprintf(compressed, "%s %d\x00", t, size); err != nil {
+	if _, err := io.WriteString(compressed, header); err != nil {
 		return id, err
 	}
 	n, err := io.Copy(io.MultiWriter(sum, compressed), r)
@@ -56,8 +65,32 @@ func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 	return sum.id()
 }
 
-// newCompressors returns a pool of zlib writers. Making one takes longer than writing a small
-// object.
+// oneBlock is the size of an object, in bytes, that fits in one block of a file system: compressing it saves no space.
+const oneBlock = 4000
+
+// stored writes a zlib stream of one uncompressed block (RFC 1950, RFC 1951 section 3.2.4).
+type stored struct {
+	w   *bufio.Writer
+	sum hash.Hash32
+}
+
+// newStored begins a stream of size bytes.
+func newStored(w *bufio.Writer, size uint16) stored {
+	w.Write([]byte{0x78, 0x01, 0x01, byte(size), byte(size >> 8), ^byte(size), ^byte(size >> 8)}) // Flush returns an error
+	return stored{w, adler32.New()}
+}
+
+func (s stored) Write(data []byte) (int, error) {
+	s.sum.Write(data) // never fails
+	return s.w.Write(data)
+}
+
+func (s stored) Close() error {
+	_, err := s.w.Write(s.sum.Sum(nil))
+	return err
+}
+
+// newCompressors returns a pool of zlib writers, of which each has more than 1 MB.
 func newCompressors() *sync.Pool {
 	return &sync.Pool{New: func() any {
 		w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // fails only for an invalid level

@@ -14,12 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
@@ -28,59 +24,46 @@ import (
 // verifies the hash of each borrowed object.
 type Store struct {
 	dir      string // its own git folder, or ""
-	own      *filesystem.ObjectStorage
-	borrowed []*filesystem.ObjectStorage
+	own      *folder
+	borrowed []*folder
 	zlib     *sync.Pool // compressors for loose objects
 }
-
-const (
-	cachedObjects = 4 * cache.MiByte
-	largeObject   = int64(1 << 20) // larger objects are read as a stream
-)
 
 // Open opens the objects of git folders. own is the folder to write to, or "".
 func Open(own string, borrowed ...string) *Store {
 	s := &Store{dir: own, zlib: newCompressors()}
 	if own != "" {
-		s.own = openObjects(own)
+		s.own = openFolder(own)
 	}
 	for _, dir := range borrowed {
-		s.borrowed = append(s.borrowed, openObjects(dir))
+		s.borrowed = append(s.borrowed, openFolder(dir))
 	}
 	return s
-}
-
-// openObjects opens the objects of a git folder without its alternates, which are borrowed folders of their own.
-// go-git would follow a ring of them without end. It looks for them below a folder that cannot exist.
-func openObjects(dir string) *filesystem.ObjectStorage {
-	return filesystem.NewObjectStorageWithOptions(
-		dotgit.NewWithOptions(osfs.New(dir), dotgit.Options{AlternatesFS: osfs.New("/dev/null")}), cache.NewObjectLRU(cachedObjects),
-		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
 }
 
 // Close closes the packs that were opened.
 func (s *Store) Close() error {
 	var errs []error
 	for _, folder := range s.folders() {
-		errs = append(errs, folder.Close())
+		errs = append(errs, folder.close())
 	}
 	return errors.Join(errs...)
 }
 
-func (s *Store) folders() []*filesystem.ObjectStorage {
+func (s *Store) folders() []*folder {
 	if s.own == nil {
 		return s.borrowed
 	}
-	return append([]*filesystem.ObjectStorage{s.own}, s.borrowed...)
+	return append([]*folder{s.own}, s.borrowed...)
 }
 
 // Reindex finds packs that another program has added to the store's own folder.
-func (s *Store) Reindex() { s.own.Reindex() }
+func (s *Store) Reindex() { s.own.reindex() }
 
 // Has reports whether an object exists, without reading it.
 func (s *Store) Has(id plumbing.Hash) bool {
 	for _, folder := range s.folders() {
-		if err := folder.HasEncodedObject(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
+		if err := folder.has(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
 			return err == nil
 		}
 	}
@@ -92,7 +75,7 @@ func (s *Store) Has(id plumbing.Hash) bool {
 func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := plumbing.EncodedObject(nil), plumbing.ErrObjectNotFound
 	if s.own != nil {
-		o, err = s.own.EncodedObject(plumbing.AnyObject, id)
+		o, err = s.own.object(id)
 	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		o, err = s.borrow(id)
@@ -124,7 +107,7 @@ func (s *Store) Write(t plumbing.ObjectType, size int64, r io.Reader) (plumbing.
 
 // WriteBytes writes an object, unless the store's own folder has it already.
 func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
-	if id := plumbing.ComputeHash(t, data); s.own.HasEncodedObject(id) == nil {
+	if id := plumbing.ComputeHash(t, data); s.own.has(id) == nil {
 		return id, nil
 	}
 	return s.Write(t, int64(len(data)), bytes.NewReader(data))
@@ -136,7 +119,7 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, ids []plumbing.Hash) erro
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if to.own.HasEncodedObject(id) == nil {
+		if to.own.has(id) == nil {
 			continue
 		}
 		if err := s.copyOne(to, id); err != nil {

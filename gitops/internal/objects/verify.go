@@ -52,7 +52,7 @@ func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.Encode
 func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	for range 2 {
 		for _, folder := range s.borrowed {
-			o, err := folder.EncodedObject(plumbing.AnyObject, id)
+			o, err := folder.object(id)
 			if errors.Is(err, plumbing.ErrObjectNotFound) {
 				continue
 			}
@@ -62,7 +62,7 @@ func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 			return o, damaged(id, err)
 		}
 		for _, folder := range s.borrowed {
-			folder.Reindex()
+			folder.reindex()
 		}
 	}
 	return nil, plumbing.ErrObjectNotFound
@@ -104,7 +104,7 @@ func (s *Store) storeVerified(id plumbing.Hash, o plumbing.EncodedObject, r io.R
 	if found != id {
 		return nil, errOtherContent
 	}
-	return s.own.EncodedObject(plumbing.AnyObject, id)
+	return s.own.object(id)
 }
 
 // checkContent returns an error unless the content of the object o has the given id.
@@ -124,7 +124,7 @@ func checkContent(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader)
 // folder that others write to.
 func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 	for _, id := range ids {
-		o, err := s.own.EncodedObject(plumbing.AnyObject, id)
+		o, err := s.own.object(id)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			continue
 		}
