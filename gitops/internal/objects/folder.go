@@ -3,6 +3,7 @@ package objects
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 
@@ -26,13 +27,13 @@ type folder struct {
 	files  billy.Filesystem
 	cache  cache.Object
 	loose  *filesystem.ObjectStorage
-	packs  map[string]*pack // by the name without its extension
+	packs  map[string]*pack // by the name of the index
 	listed bool             // packs has all packs
 }
 
 // pack is a pack whose file is opened when an object is read.
 type pack struct {
-	index *packIndex
+	index              *packIndex
 	*packfile.Packfile // nil until then
 }
 
@@ -62,11 +63,10 @@ func (f withoutPacks) Open(name string) (billy.File, error) {
 	return f.Filesystem.Open(name)
 }
 
-// close closes the packs.
+// close closes the packs that are open.
 func (f *folder) close() error {
 	var errs []error
 	for _, p := range f.packs {
-		errs = append(errs, p.index.file.Close())
 		if p.Packfile != nil {
 			errs = append(errs, p.Close())
 		}
@@ -77,12 +77,7 @@ func (f *folder) close() error {
 // reindex has the next search list the packs again. A pack that is open stays so, since its objects are read later.
 func (f *folder) reindex() {
 	f.listed = false
-	for name, p := range f.packs {
-		if p.Packfile == nil {
-			p.index.file.Close() // it was only read
-			delete(f.packs, name)
-		}
-	}
+	maps.DeleteFunc(f.packs, func(_ string, p *pack) bool { return p.Packfile == nil })
 }
 
 // has returns plumbing.ErrObjectNotFound if the folder does not have an object.
@@ -103,13 +98,12 @@ func (f *folder) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	if o, cached := f.cache.Get(id); cached {
 		return o, nil
 	}
-	name, err := f.packOf(id)
+	p, err := f.packOf(id)
 	if err != nil {
 		return nil, err
 	}
-	p := f.packs[name]
 	if p.Packfile == nil {
-		file, err := f.files.Open(packPath(name + ".pack"))
+		file, err := f.files.Open(strings.TrimSuffix(p.index.path, ".idx") + ".pack")
 		if errors.Is(err, fs.ErrNotExist) {
 			err = plumbing.ErrObjectNotFound // git gc removed it
 		}
@@ -121,34 +115,37 @@ func (f *folder) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	return p.Get(id)
 }
 
-// packOf returns the name of the pack that has an object, or plumbing.ErrObjectNotFound.
-func (f *folder) packOf(id plumbing.Hash) (string, error) {
+// packOf returns the pack that has an object, or plumbing.ErrObjectNotFound.
+func (f *folder) packOf(id plumbing.Hash) (*pack, error) {
 	if err := f.listPacks(); err != nil {
-		return "", err
+		return nil, err
 	}
-	for name, p := range f.packs {
-		if _, err := p.index.FindOffset(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return name, err
+	for _, p := range f.packs {
+		_, err := p.index.FindOffset(id)
+		isGone := errors.Is(err, fs.ErrNotExist) // git gc removed it
+		if !isGone && !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return p, err
 		}
 	}
-	return "", plumbing.ErrObjectNotFound
+	return nil, plumbing.ErrObjectNotFound
 }
 
-// listPacks opens the indexes of all packs.
+// listPacks reads the beginning of the indexes of all packs.
 func (f *folder) listPacks() error {
 	if f.listed {
 		return nil
 	}
-	entries, err := f.files.ReadDir(packPath(""))
+	const dir = "objects/pack"
+	entries, err := f.files.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
-		name, isIndex := strings.CutSuffix(e.Name(), ".idx")
-		if !isIndex || f.packs[name] != nil {
+		name := e.Name()
+		if path.Ext(name) != ".idx" || f.packs[name] != nil {
 			continue
 		}
-		index, err := openPackIndex(f.files, packPath(e.Name()))
+		index, err := readPackIndex(f.files, path.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // git gc removed it
 		}
@@ -160,5 +157,3 @@ func (f *folder) listPacks() error {
 	f.listed = true
 	return nil
 }
-
-func packPath(name string) string { return path.Join("objects", "pack", name) }

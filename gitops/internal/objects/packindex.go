@@ -15,9 +15,11 @@ import (
 // packIndex finds the objects of a pack in its index, of which it reads only the parts that a search needs: the
 // index of a large repository has hundreds of megabytes. Its form is version 2 of
 // https://git-scm.com/docs/gitformat-pack#_version_2_pack_idx_files_support_packs_larger_than_4_gib_and.
+// The file is open only during a search, because a repository may have thousands of packs.
 type packIndex struct {
 	idxfile.Index // nil: go-git calls no other method to read an object
-	file          billy.File
+	files         billy.Filesystem
+	path          string
 	upTo          [256]int64    // how many ids begin with at most this byte
 	key           plumbing.Hash // distinguishes the packs of a cache
 }
@@ -31,23 +33,36 @@ const (
 	longOffset = 8
 )
 
-// openPackIndex opens an index. The caller closes its file.
-func openPackIndex(files billy.Filesystem, path string) (*packIndex, error) {
-	file, err := files.Open(path)
-	if err != nil {
+// readPackIndex reads the beginning of an index.
+func readPackIndex(files billy.Filesystem, path string) (*packIndex, error) {
+	x := &packIndex{files: files, path: path, key: plumbing.ComputeHash(plumbing.BlobObject, []byte(path))}
+	if err := x.read(x.readFanout); err != nil {
 		return nil, err
-	}
-	x := &packIndex{file: file, key: plumbing.ComputeHash(plumbing.BlobObject, []byte(path))}
-	if err := x.readFanout(); err != nil {
-		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), file.Close())
 	}
 	return x, nil
 }
 
-func (x *packIndex) readFanout() error {
+// read calls do with the open file.
+func (x *packIndex) read(do func(billy.File) error) error {
+	file, err := x.files.Open(x.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	err = do(file)
+	if errors.Is(err, io.EOF) {
+		err = errDamagedIndex // it is too short
+	}
+	if err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
+		err = fmt.Errorf("read %s: %w", x.path, err)
+	}
+	return err
+}
+
+func (x *packIndex) readFanout(file billy.File) error {
 	var header [idsAt]byte
-	if _, err := x.file.ReadAt(header[:], 0); err != nil {
-		return unlessShort(err)
+	if _, err := file.ReadAt(header[:], 0); err != nil {
+		return err
 	}
 	if !bytes.HasPrefix(header[:], []byte("\xfftOc\x00\x00\x00\x02")) {
 		return errors.New("it is no index of version 2")
@@ -65,29 +80,33 @@ func (x *packIndex) readFanout() error {
 
 var errDamagedIndex = errors.New("the index of the pack is damaged")
 
-// unlessShort returns errDamagedIndex for a file that is too short.
-func unlessShort(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errDamagedIndex
-	}
-	return err
-}
-
 // FindOffset returns where the pack has an object, or plumbing.ErrObjectNotFound.
-func (x *packIndex) FindOffset(id plumbing.Hash) (int64, error) {
+func (x *packIndex) FindOffset(id plumbing.Hash) (at int64, err error) {
 	low, high := int64(0), x.upTo[id[0]]
 	if id[0] > 0 {
 		low = x.upTo[id[0]-1]
 	}
+	if low == high {
+		return 0, plumbing.ErrObjectNotFound
+	}
+	err = x.read(func(file billy.File) error {
+		at, err = x.search(file, id, low, high)
+		return err
+	})
+	return at, err
+}
+
+// search looks for an id in the entries from low to before high, and returns the offset of its object.
+func (x *packIndex) search(file billy.File, id plumbing.Hash, low, high int64) (int64, error) {
 	for low < high {
 		middle := (low + high) / 2
 		var found plumbing.Hash
-		if _, err := x.file.ReadAt(found[:], idsAt+middle*int64(len(found))); err != nil {
-			return 0, unlessShort(err)
+		if _, err := file.ReadAt(found[:], idsAt+middle*int64(len(found))); err != nil {
+			return 0, err
 		}
 		switch bytes.Compare(id[:], found[:]) {
 		case 0:
-			return x.offsetOf(middle)
+			return x.offsetOf(file, middle)
 		case -1:
 			high = middle
 		case 1:
@@ -98,20 +117,20 @@ func (x *packIndex) FindOffset(id plumbing.Hash) (int64, error) {
 }
 
 // offsetOf returns where the pack has the object of entry i.
-func (x *packIndex) offsetOf(i int64) (int64, error) {
+func (x *packIndex) offsetOf(file billy.File, i int64) (int64, error) {
 	const isLong = 1 << 31
 	entries := x.upTo[255]
 	offsets := idsAt + entries*int64(len(plumbing.Hash{})+checksum)
 	var b [longOffset]byte
-	if _, err := x.file.ReadAt(b[:offset], offsets+i*offset); err != nil {
-		return 0, unlessShort(err)
+	if _, err := file.ReadAt(b[:offset], offsets+i*offset); err != nil {
+		return 0, err
 	}
 	at := int64(binary.BigEndian.Uint32(b[:]))
 	if at&isLong == 0 {
 		return at, nil
 	}
-	if _, err := x.file.ReadAt(b[:], offsets+entries*offset+(at&^isLong)*longOffset); err != nil {
-		return 0, unlessShort(err)
+	if _, err := file.ReadAt(b[:], offsets+entries*offset+(at&^isLong)*longOffset); err != nil {
+		return 0, err
 	}
 	return int64(binary.BigEndian.Uint64(b[:])), nil
 }
