@@ -97,7 +97,7 @@ func (f *finder) searchFile(file lines.File) error {
 		}
 		switch {
 		case !fits:
-		case p.number != nil:
+		case p.Number != "":
 			f.compareNumbers(p, file)
 		default:
 			f.searchLines(p, file)
@@ -111,7 +111,7 @@ func (f *finder) searchLines(p compiledPattern, file lines.File) {
 	for _, line := range file.Added {
 		text := decodeEscapes(file.Path, line.WithContinued())
 		isSkippedComment := !p.InComments && isComment(file.Path, text)
-		if isSkippedComment || !p.line.MatchString(text) || f.takeMoved(line) {
+		if isSkippedComment || !p.line().MatchString(text) || f.takeMoved(line) {
 			continue
 		}
 		f.add(p.signAt(file, line))
@@ -196,21 +196,15 @@ func (f *finder) takeMoved(line lines.Line) bool {
 // lineKey returns a line and the line before it as one text.
 func lineKey(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
 
-// compiledPattern is a pattern with its compiled regular expressions.
+// compiledPattern is a pattern with its regular expressions, which the first file that it is for compiles.
 type compiledPattern struct {
 	pattern
-	line, number *regexp.Regexp
+	line, number func() *regexp.Regexp
 }
 
 var patterns = sync.OnceValue(func() (all []compiledPattern) {
 	for _, p := range patternTable {
-		c := compiledPattern{pattern: p}
-		if p.Number != "" {
-			c.number = regexp.MustCompile(p.Number)
-		} else {
-			c.line = regexp.MustCompile(p.Line)
-		}
-		all = append(all, c)
+		all = append(all, compiledPattern{p, lazyregexp.New(p.Line), lazyregexp.New(p.Number)})
 	}
 	return all
 })
@@ -229,7 +223,7 @@ func (p compiledPattern) numbersIn(name string, all []lines.Line) map[string][]n
 			continue
 		}
 		const maxNumbers = 20 // of a line
-		for _, m := range p.number.FindAllStringSubmatch(line.Text, maxNumbers) {
+		for _, m := range p.number().FindAllStringSubmatch(line.Text, maxNumbers) {
 			if value, err := strconv.ParseFloat(strings.ReplaceAll(m[2], "_", ""), 64); err == nil {
 				found[m[1]] = append(found[m[1]], numberedLine{line, value})
 			}
