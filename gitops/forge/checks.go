@@ -26,54 +26,28 @@ type Check struct {
 	RunID      int64  // the workflow run, if the check is a job of one; else 0
 	JobID      int64  // the job, if the check is one; else 0
 	Summary    string // title and summary of the output, or the description of a status
-	Started    time.Time
-	Completed  time.Time
 }
 
 // WorkflowRun is a run of a workflow.
 type WorkflowRun struct {
-	ID             int64
-	Name           string // of the workflow
-	Path           string // of the workflow's file
-	Event          string // that started it
-	Status         string // as in Check
-	Conclusion     string // as in Check
-	Attempt        int    // from 1
-	HeadSHA        string
-	HeadRepository string // OWNER/NAME; "" if it was deleted
-	URL            string
+	ID      int64
+	Path    string // of the workflow's file
+	Attempt int    // from 1
+	HeadSHA string
 }
 
 // Job is a job of a workflow run.
 type Job struct {
-	ID         int64
-	RunID      int64
-	Attempt    int // attempt of the run in which the job ran
-	Name       string
-	Status     string // as in Check
-	Conclusion string // as in Check
-	URL        string
-	Started    time.Time
-	Completed  time.Time
-	Steps      []Step
+	ID    int64
+	Steps []Step
 }
 
 // Step is a step of a job. Its times are whole seconds; zero for a check that never ran.
 type Step struct {
-	Number     int
 	Name       string
-	Status     string // as in Check
 	Conclusion string // as in Check
 	Started    time.Time
 	Completed  time.Time
-}
-
-// CommitAccounts are the accounts to which the forge attributes a commit, by its mail addresses.
-// Anybody can write any address into a commit. An unknown account is zero.
-type CommitAccounts struct {
-	Author, Committer User
-	// Verified reports whether the forge accepts the signature as that of the committer.
-	Verified bool
 }
 
 // MergeableDirty is the state of a pull request that conflicts with its base.

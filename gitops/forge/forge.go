@@ -128,8 +128,6 @@ type Repository interface {
 	RerunFailedJobs(ctx context.Context, runID int64) error
 	// PullRequestsWith returns the open pull requests whose head is a commit.
 	PullRequestsWith(ctx context.Context, sha string) ([]*PullRequest, error)
-	// CommitAccounts returns the accounts to which the forge attributes a commit.
-	CommitAccounts(ctx context.Context, sha string) (CommitAccounts, error)
 	// PushedBy returns the account that moved a branch to a commit, whoever wrote the commit. It
 	// returns the zero User if the account is unknown.
 	PushedBy(ctx context.Context, branch, sha string) (User, error)

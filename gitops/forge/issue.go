@@ -17,16 +17,13 @@ const MaxAttachment = 10 << 20
 // Issue is an issue with its comments. On a forge that numbers pull requests like issues, it may be
 // a pull request; then PullRequest is true.
 type Issue struct {
-	Number      int
 	Title       string
 	Body        string
 	State       string // open or closed
 	URL         string
 	PullRequest bool
 	Author      User
-	Association string // of the author: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
 	Labels      []string
-	CreatedAt   time.Time
 	UpdatedAt   time.Time // last change of text, labels or comments
 	Comments    []Comment // up to MaxComments, the oldest first
 	// MoreComments is the number of comments that were not read.
@@ -38,7 +35,7 @@ type Issue struct {
 type Comment struct {
 	ID          int64
 	Author      User
-	Association string // as in Issue
+	Association string // of the author: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
 	Body        string
 	URL         string
 	CreatedAt   time.Time
@@ -67,7 +64,6 @@ type ReviewComment struct {
 	ReviewID  int64 // the review that the comment is part of
 	Author    User
 	Path      string
-	Line      int // 0 if the line no longer exists
 	DiffHunk  string
 	Body      string
 	CreatedAt time.Time

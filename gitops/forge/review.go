@@ -15,7 +15,6 @@ const MaxPullFiles = 3000
 type PullFile struct {
 	Path   string
 	From   string // former path of a moved file
-	ID     string // of the blob
 	Status string // added, removed, modified, renamed, copied, changed, unchanged
 	// Patch contains the hunks of the diff. It is "" for a binary file, or if the diff is too large
 	// for the server.

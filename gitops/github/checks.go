@@ -55,7 +55,7 @@ var jobPage = lazyregexp.New(`^/([^/]+/[^/]+)/actions/runs/([0-9]{1,18})/`)
 func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
 	c := forge.Check{
 		Name: run.GetName(), Status: run.GetStatus(), Conclusion: run.GetConclusion(), App: run.GetApp().GetSlug(), URL: run.GetDetailsURL(),
-		Summary: joinSummary(run.GetOutput().GetTitle(), run.GetOutput().GetSummary()), Started: run.GetStartedAt().Time, Completed: run.GetCompletedAt().Time,
+		Summary: joinSummary(run.GetOutput().GetTitle(), run.GetOutput().GetSummary()),
 	}
 	page, err := url.Parse(run.GetDetailsURL())
 	if err != nil || c.App != forge.GitHubActions {
@@ -76,10 +76,9 @@ var conclusions = map[string]string{"success": "success", "failure": "failure", 
 func checkFromStatus(status *gh.RepoStatus) forge.Check {
 	c := forge.Check{
 		Name: status.GetContext(), Status: "in_progress", URL: status.GetTargetURL(), Summary: joinSummary(status.GetDescription()),
-		Started: status.GetCreatedAt().Time,
 	}
 	if conclusion, settled := conclusions[status.GetState()]; settled {
-		c.Status, c.Conclusion, c.Completed = "completed", conclusion, status.GetUpdatedAt().Time
+		c.Status, c.Conclusion = "completed", conclusion
 	}
 	return c
 }
@@ -100,10 +99,7 @@ func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.Workflow
 	if err := r.getJSON(ctx, call, fmt.Sprintf("actions/runs/%d", id), &run); err != nil {
 		return nil, err
 	}
-	return &forge.WorkflowRun{
-		ID: run.GetID(), Name: run.GetName(), Path: run.Path, Event: run.GetEvent(), Status: run.GetStatus(), Conclusion: run.GetConclusion(),
-		Attempt: run.GetRunAttempt(), HeadSHA: run.GetHeadSHA(), HeadRepository: run.GetHeadRepository().GetFullName(), URL: run.GetHTMLURL(),
-	}, nil
+	return &forge.WorkflowRun{ID: run.GetID(), Path: run.Path, Attempt: run.GetRunAttempt(), HeadSHA: run.GetHeadSHA()}, nil
 }
 
 // WorkflowJobs reads the jobs of the newest attempt.
@@ -120,14 +116,10 @@ func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job
 
 // jobFrom converts a job of go-github.
 func jobFrom(job *gh.WorkflowJob) forge.Job {
-	j := forge.Job{
-		ID: job.GetID(), RunID: job.GetRunID(), Attempt: int(job.GetRunAttempt()), Name: job.GetName(), Status: job.GetStatus(), Conclusion: job.GetConclusion(),
-		URL: job.GetHTMLURL(), Started: job.GetStartedAt().Time, Completed: job.GetCompletedAt().Time,
-	}
+	j := forge.Job{ID: job.GetID()}
 	for _, step := range job.Steps {
 		j.Steps = append(j.Steps, forge.Step{
-			Number: int(step.GetNumber()), Name: step.GetName(), Status: step.GetStatus(), Conclusion: step.GetConclusion(),
-			Started: step.GetStartedAt().Time, Completed: step.GetCompletedAt().Time,
+			Name: step.GetName(), Conclusion: step.GetConclusion(), Started: step.GetStartedAt().Time, Completed: step.GetCompletedAt().Time,
 		})
 	}
 	return j
@@ -174,22 +166,6 @@ func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge
 		return r.rest.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, &page)
 	})
 	return slices.DeleteFunc(all, func(p *forge.PullRequest) bool { return p.State != "open" || p.HeadSHA != sha }), err
-}
-
-// CommitAccounts asks GitHub for the accounts of a commit's mail addresses, and whether its
-// signature is valid.
-func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.CommitAccounts, error) {
-	call := apiCall{action: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
-	commit, err := request(ctx, r, call, func() (*gh.RepositoryCommit, *gh.Response, error) {
-		// Page 2 omits the changed files, which only the first page contains.
-		return r.rest.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{Page: 2, PerPage: 1})
-	})
-	if err != nil {
-		return forge.CommitAccounts{}, err
-	}
-	return forge.CommitAccounts{
-		Author: userFrom(commit.GetAuthor()), Committer: userFrom(commit.GetCommitter()), Verified: commit.GetCommit().GetVerification().GetVerified(),
-	}, nil
 }
 
 // PushedBy looks for the account in the newest activities of the branch.

@@ -58,25 +58,17 @@ func TestForgeChecks(t *testing.T) {
 		{Name: "deploy", Status: "completed", Conclusion: "failure", Summary: "It broke"},
 		{Name: "review", Status: "in_progress"},
 	}
-	must.Same(t, want, got, cmpopts.IgnoreFields(forge.Check{}, "URL", "Started", "Completed"))
-	if got[1].Started.IsZero() || !got[1].Completed.After(got[1].Started) || !got[3].Completed.IsZero() || got[4].URL != "https://example.invalid/" {
-		t.Errorf("times and pages: %+v", got)
-	}
-	steps := []forge.Step{{Number: 1, Name: "go test", Status: "completed", Conclusion: "failure", Started: began, Completed: began.Add(time.Second)}}
-	if diff := cmp.Diff(steps, jobs[1].Steps); diff != "" || jobs[1].RunID != run || jobs[1].Attempt != 1 {
-		t.Errorf("%+v %s", jobs[1], diff)
-	}
-	workflow := &forge.WorkflowRun{
-		ID: run, Name: "CI", Path: ".github/workflows/ci.yml", Event: "pull_request", Status: "completed", Conclusion: "failure", Attempt: 1,
-		HeadSHA: sha, HeadRepository: "stranger/widgets", URL: strings.TrimSuffix(page, "/job/1"),
-	}
+	must.Same(t, want, got, cmpopts.IgnoreFields(forge.Check{}, "URL"))
+	must.Same(t, "https://example.invalid/", got[4].URL)
+	steps := []forge.Step{{Name: "go test", Conclusion: "failure", Started: began, Completed: began.Add(time.Second)}}
+	must.Same(t, steps, jobs[1].Steps)
+	workflow := &forge.WorkflowRun{ID: run, Path: ".github/workflows/ci.yml", Attempt: 1, HeadSHA: sha}
 	if found, err := handle.WorkflowRun(t.Context(), run); err != nil || !cmp.Equal(workflow, found) {
 		t.Error(err, cmp.Diff(workflow, found))
 	}
 	must.Do(t, handle.RerunFailedJobs(t.Context(), run))
-	if found, err := handle.WorkflowRun(t.Context(), run); err != nil || found.Conclusion != "success" || found.Attempt != 2 {
-		t.Errorf("%+v, %v", found, err)
-	}
+	must.Same(t, 2, must.Get(handle.WorkflowRun(t.Context(), run))(t).Attempt)
+	must.Same(t, "success", must.Get(handle.Checks(t.Context(), sha))(t)[1].Conclusion, "of a job that ran again")
 }
 
 func TestForgeReadsAllPagesOfChecks(t *testing.T) {
@@ -156,7 +148,7 @@ func TestForgeLogs(t *testing.T) {
 	} {
 		got, err := openLog(t, handle, jobs[i])
 		if got != want.text || forge.KindOf(err) != want.kind || err != nil && !strings.Contains(err.Error(), want.why) {
-			t.Errorf("%s: %q, %v", jobs[i].Name, got, err)
+			t.Errorf("log %d: %q, %v", i, got, err)
 		}
 		if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), server.Token)) {
 			t.Errorf("it tells a secret: %v", err)
@@ -183,7 +175,7 @@ func TestForgeReadsLongLogs(t *testing.T) {
 	must.Same(t, length, must.Get(io.Copy(io.Discard, log))(t))
 }
 
-func TestForgeReportsCommitAuthor(t *testing.T) {
+func TestForgeReportsPusher(t *testing.T) {
 	_, repository, handle := newForge(t)
 	sha := revision(t, repository, "main")
 	must.Same(t, forge.User{}, must.Get(handle.PushedBy(t.Context(), "main", sha))(t), "before a push")
@@ -191,17 +183,7 @@ func TestForgeReportsCommitAuthor(t *testing.T) {
 	repository.AddPush("feature/topic", forgetest.User{Login: "grace", ID: 10})
 	must.Same(t, forge.User{Login: "helper[bot]", ID: 9, Bot: true}, must.Get(handle.PushedBy(t.Context(), "main", sha))(t))
 	must.Same(t, forge.User{}, must.Get(handle.PushedBy(t.Context(), "feature/topic", sha))(t), "of a commit that is elsewhere")
-	must.Same(t, forge.CommitAccounts{}, must.Get(handle.CommitAccounts(t.Context(), sha))(t), "of an address that is nobody's")
-	git(t, repository, `commit refs/heads/forged
-author x <9+helper[bot]@users.noreply.github.com> 1767323045 +0000
-committer y <10+grace@users.noreply.github.com> 1767323045 +0000
-data 1
-x
-`, "fast-import", "--quiet")
-	want := forge.CommitAccounts{Author: forge.User{Login: "helper[bot]", ID: 9, Bot: true}, Committer: forge.User{Login: "grace", ID: 10}}
-	must.Same(t, want, must.Get(handle.CommitAccounts(t.Context(), revision(t, repository, "forged")))(t))
 	for _, call := range []func() error{
-		func() error { _, err := handle.CommitAccounts(t.Context(), "main"); return err },
 		func() error { _, err := handle.PushedBy(t.Context(), "../x", sha); return err },
 		func() error { _, err := handle.Checks(t.Context(), "main"); return err },
 		func() error { _, err := handle.PullRequestsWith(t.Context(), "x"); return err },

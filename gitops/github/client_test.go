@@ -328,7 +328,6 @@ func TestRefusesEmptyReplies(t *testing.T) {
 		"GET /repos/o/r/pulls":                          func(r forge.Repository) error { return must.Err(r.FindPullRequest(t.Context(), "x", "main")) },
 		"GET /repos/o/r/issues/1/comments":              func(r forge.Repository) error { return must.Err(r.Comments(t.Context(), 1)) },
 		"GET /repos/o/r/commits/" + sha + "/check-runs": func(r forge.Repository) error { return must.Err(r.Checks(t.Context(), sha)) },
-		"GET /repos/o/r/commits/" + sha:                 func(r forge.Repository) error { return must.Err(r.CommitAccounts(t.Context(), sha)) },
 		"POST /repos/o/r/git/trees": func(r forge.Repository) error {
 			return must.Err(r.CreateTree(t.Context(), sha, make([]forge.TreeEdit, 1)))
 		},

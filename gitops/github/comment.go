@@ -119,7 +119,7 @@ func commentFrom(comment *gh.IssueComment) forge.Comment {
 func reviewCommentFrom(comment *gh.PullRequestComment) forge.ReviewComment {
 	return forge.ReviewComment{
 		ID: comment.GetID(), ReviewID: comment.GetPullRequestReviewID(), Author: userFrom(comment.GetUser()),
-		Path: comment.GetPath(), Line: comment.GetLine(), DiffHunk: comment.GetDiffHunk(), Body: comment.GetBody(),
+		Path: comment.GetPath(), DiffHunk: comment.GetDiffHunk(), Body: comment.GetBody(),
 		CreatedAt: comment.GetCreatedAt().Time, UpdatedAt: comment.GetUpdatedAt().Time,
 	}
 }

@@ -39,16 +39,13 @@ func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error
 // issueFrom converts an issue of go-github, without comments.
 func issueFrom(issue *gh.Issue) *forge.Issue {
 	return &forge.Issue{
-		Number:      issue.GetNumber(),
 		Title:       issue.GetTitle(),
 		Body:        issue.GetBody(),
 		State:       issue.GetState(),
 		URL:         issue.GetHTMLURL(),
 		PullRequest: issue.IsPullRequest(),
 		Author:      userFrom(issue.GetUser()),
-		Association: issue.GetAuthorAssociation(),
 		Labels:      namesOf(issue.Labels, (*gh.Label).GetName),
-		CreatedAt:   issue.GetCreatedAt().Time,
 		UpdatedAt:   issue.GetUpdatedAt().Time,
 	}
 }

@@ -21,7 +21,7 @@ func (r *repository) PullRequestFiles(ctx context.Context, number int) ([]forge.
 
 // pullFileFrom converts a changed file of go-github.
 func pullFileFrom(file *gh.CommitFile) forge.PullFile {
-	return forge.PullFile{Path: file.GetFilename(), From: file.GetPreviousFilename(), ID: file.GetSHA(), Status: file.GetStatus(), Patch: file.GetPatch()}
+	return forge.PullFile{Path: file.GetFilename(), From: file.GetPreviousFilename(), Status: file.GetStatus(), Patch: file.GetPatch()}
 }
 
 // Reviews reads the reviews of a pull request.

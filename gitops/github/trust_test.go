@@ -51,7 +51,7 @@ func TestReviewComments(t *testing.T) {
 	if err != nil || len(got) != 101 {
 		t.Fatalf("%d comments, %v", len(got), err)
 	}
-	want := forge.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", Line: 101, DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt, UpdatedAt: got[100].CreatedAt}
+	want := forge.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt, UpdatedAt: got[100].CreatedAt}
 	if diff := cmp.Diff(want, got[100]); diff != "" || want.Author.Login != "mona" || want.CreatedAt.IsZero() {
 		t.Errorf("%s %v", diff, want)
 	}

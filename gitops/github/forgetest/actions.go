@@ -361,15 +361,6 @@ func pullsOfCommit(f *Forge, c *call) answer {
 	return page(f, c, list, func(i *issue) object { return f.showPull(r, i) })
 }
 
-// getRepositoryCommit answers with a commit, without the files that it changes.
-func getRepositoryCommit(f *Forge, c *call) answer {
-	found, known := c.repository.commit(c.PathValue("ref"))
-	if !known {
-		return unprocessable("No commit found for SHA: " + c.PathValue("ref"))
-	}
-	return ok(f.showRepositoryCommit(c.repository, found))
-}
-
 // listActivity lists pushes, the newest first.
 func listActivity(f *Forge, c *call) answer {
 	if c.credentials != right {

@@ -54,7 +54,6 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/pulls/{number}/reviews":                ofPull(listReviews),
 	"POST /repos/{owner}/{repo}/pulls/{number}/reviews":               ofPull(reading(createReview)),
 	"PATCH /repos/{owner}/{repo}/pulls/{number}":                      ofPull(reading(editPull)),
-	"GET /repos/{owner}/{repo}/commits/{ref}":                         getRepositoryCommit,
 	"GET /repos/{owner}/{repo}/commits/{ref}/check-runs":              listCheckRuns,
 	"GET /repos/{owner}/{repo}/commits/{ref}/status":                  combinedStatus,
 	"GET /repos/{owner}/{repo}/commits/{ref}/pulls":                   pullsOfCommit,

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -79,31 +76,6 @@ func (f *Forge) showCheck(r *Repository, c *check) object {
 
 func (f *Forge) showStatus(c *check) object {
 	return object{"id": c.id, "state": c.Conclusion, "context": c.Name, "description": orNull(c.Title), "target_url": orNull(c.URL), "created_at": c.at, "updated_at": c.at}
-}
-
-var noReply = regexp.MustCompile(`^(\d+)\+(.+)@users\.noreply\.github\.com$`)
-
-// accountOf returns the account of a noreply mail address, or nil for other addresses.
-func (f *Forge) accountOf(by signature) any {
-	m := noReply.FindStringSubmatch(by.Email)
-	if m == nil {
-		return nil
-	}
-	id, _ := strconv.ParseInt(m[1], 10, 64)
-	kind := "User"
-	if strings.HasSuffix(m[2], "[bot]") {
-		kind = "Bot"
-	}
-	return f.showUser(User{Login: m[2], ID: id, Type: kind})
-}
-
-// showRepositoryCommit returns a commit with its accounts in GitHub's form.
-func (f *Forge) showRepositoryCommit(r *Repository, c commit) object {
-	shown := f.showCommit(r, c)
-	return object{
-		"sha": c.sha, "html_url": shown["html_url"], "author": f.accountOf(c.author), "committer": f.accountOf(c.committer), "parents": shown["parents"],
-		"commit": object{"author": c.author, "committer": c.committer, "message": c.message, "tree": shown["tree"], "verification": shown["verification"]},
-	}
 }
 
 // showPush returns a push as an activity in GitHub's form.

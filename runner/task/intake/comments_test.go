@@ -27,7 +27,7 @@ func said(association, login, text string) forge.Comment {
 // with is the one issue that tests read, with comments.
 func with(comments ...forge.Comment) map[string]*forge.Issue {
 	return map[string]*forge.Issue{"o/r#7": {
-		Number: 7, Title: "Greet", Body: "Say hello.", State: "open", URL: "https://forge/o/r/issues/7", Author: forge.User{Login: "author", ID: 5}, Comments: comments,
+		Title: "Greet", Body: "Say hello.", State: "open", URL: "https://forge/o/r/issues/7", Author: forge.User{Login: "author", ID: 5}, Comments: comments,
 	}}
 }
 

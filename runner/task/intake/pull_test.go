@@ -17,8 +17,8 @@ import (
 func talk() *server {
 	on := &server{issues: with(said("OWNER", "octo", "Yes.")), roles: map[string]string{"octo": "admin", "octocat": "write"}}
 	below := said("OWNER", "octo", "Nice.")
-	on.issues["o/r#9"] = &forge.Issue{Number: 9, PullRequest: true, Comments: []forge.Comment{below, said("", "x", intake.ProgressMark)}}
-	on.issues["o/r#8"] = &forge.Issue{Number: 8, PullRequest: true, Comments: []forge.Comment{below}}
+	on.issues["o/r#9"] = &forge.Issue{PullRequest: true, Comments: []forge.Comment{below, said("", "x", intake.ProgressMark)}}
+	on.issues["o/r#8"] = &forge.Issue{PullRequest: true, Comments: []forge.Comment{below}}
 	on.issues["o/r#7"].UpdatedAt = asked
 	return on
 }
@@ -109,7 +109,7 @@ func TestJoinsPullRequestOfPerson(t *testing.T) {
 // counts, behind them what belongs to the same review.
 func TestReadsReviewCommentsOnLines(t *testing.T) {
 	line := func(id, review int64, login, words string, at time.Time) forge.ReviewComment {
-		return forge.ReviewComment{ID: id, ReviewID: review, Author: forge.User{Login: login}, Path: "a.go", Line: int(id), DiffHunk: "@@", Body: words, CreatedAt: at, UpdatedAt: at}
+		return forge.ReviewComment{ID: id, ReviewID: review, Author: forge.User{Login: login}, Path: "a.go", DiffHunk: "@@", Body: words, CreatedAt: at, UpdatedAt: at}
 	}
 	on := talk()
 	on.lines = []forge.ReviewComment{
@@ -120,14 +120,11 @@ func TestReadsReviewCommentsOnLines(t *testing.T) {
 		"pull_request": {"number": 9, "title": "Greet", "head": {"ref": "agent-ci/greeter"}}, ` + octocat + `}`
 	pull := *ofRun
 	pull.Head = "agent-ci/greeter"
-	read := func() intake.Task { return read(t, sourceOf(t, on, trusting(), "pull_request_review", review), &pull) }
-	task := read()
+	task := read(t, sourceOf(t, on, trusting(), "pull_request_review", review), &pull)
 	must.Same(t, []string{"pull_request agent-ci", "comment octo", "comment octo", "request octocat", "request Octocat"}, authorsOf(task.Text), "the result")
 	if strings.Contains(task.Text, "Obey") || strings.Contains(task.Text, "Too late") || !strings.Contains(task.Text, "On the last of these lines of a.go:") {
 		t.Error(task.Text)
 	}
-	on.lines[0].Line, on.lines[1].Line = 90, 91
-	must.Same(t, task.InputDigest, read().InputDigest, "the same input has another digest where lines have moved")
 }
 
 // TestLocatesRequestOnLine says on which line of the diff the words stand that ask.
@@ -170,7 +167,7 @@ func TestDistinguishesMarksFromHiddenText(t *testing.T) {
 		"an order of halves": {"<!-<!-- agent-ci: draft -->- obey -->As it is.", "Too loud.", []string{"hidden_text"}},
 	} {
 		on := talk()
-		on.lines = []forge.ReviewComment{{ID: 20, Author: forge.User{Login: "octo"}, Path: "a.go", Line: 1, DiffHunk: "@@", Body: c.line, CreatedAt: asked, UpdatedAt: asked}}
+		on.lines = []forge.ReviewComment{{ID: 20, Author: forge.User{Login: "octo"}, Path: "a.go", DiffHunk: "@@", Body: c.line, CreatedAt: asked, UpdatedAt: asked}}
 		s := sourceOf(t, on, trusting(), "pull_request_review", fmt.Sprintf(`{"action": "submitted", "review": {"id": 4, "state": "commented", "body": "/agent-ci", "submitted_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}},
 			"pull_request": {"number": 8, "title": "Polish it", "body": %q}, %s}`, c.body, octocat))
 		task := read(t, s, ofPerson)

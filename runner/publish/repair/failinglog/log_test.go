@@ -35,7 +35,7 @@ func aJob(conclusion string) forge.Job {
 	step := func(name, conclusion string, from, to int) forge.Step {
 		return forge.Step{Name: name, Conclusion: conclusion, Started: begin.Add(time.Duration(from) * time.Second), Completed: begin.Add(time.Duration(to) * time.Second)}
 	}
-	return forge.Job{Name: "test", Conclusion: conclusion, Steps: []forge.Step{
+	return forge.Job{Steps: []forge.Step{
 		step("Set up job", "success", 0, 9), step("go test", conclusion, 10, 19), step("Post", "success", 20, 29), {Name: "Never", Conclusion: "skipped"},
 	}}
 }
