@@ -261,56 +261,9 @@ func (c *Checkout) WhyNoLayer(ctx context.Context, uid, gid uint32) (string, err
 	if path := ix.Overlooked(); path != "" {
 		return fmt.Sprintf("git overlooks what becomes of %q (assume-unchanged or skip-worktree)", path), nil
 	}
-	other, err := c.whyForeignTracked(ix, uid, gid)
-	if err == nil && other == "" && uid != 0 {
-		other, err = c.whyForeignUntracked(ctx, ix, uid, gid)
-	}
+	other, err := scan.Owner{UID: uid, GID: gid}.WhyForeign(ctx, c.work.ScanTree(), ix)
 	if err != nil {
 		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
 	}
 	return other, nil
-}
-
-// whyForeignTracked describes a tracked file of another user or group, or returns "". It looks only
-// at files with such an owner in the index, and checks their current owner, because the index may
-// be outdated.
-func (c *Checkout) whyForeignTracked(ix *index.File, uid, gid uint32) (why string, err error) {
-	root, err := os.OpenRoot(c.repo.Root)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	info, err := root.Stat(".")
-	if err != nil {
-		return "", err
-	}
-	if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
-		return fmt.Sprintf("it belongs to user %d and group %d, not to %d and %d", stat.UID, stat.GID, uid, gid), nil
-	}
-	for path := range ix.OfOthers(uid, gid) {
-		info, err := root.Lstat(path)
-		if err != nil {
-			continue // it was deleted, or may not be seen
-		}
-		if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
-			return foreignOwner(path, stat.UID, stat.GID, uid, gid), nil
-		}
-	}
-	return "", nil
-}
-
-// whyForeignUntracked describes untracked files of another user or group, or returns "".
-func (c *Checkout) whyForeignUntracked(ctx context.Context, ix *index.File, uid, gid uint32) (why string, err error) {
-	found, err := scan.ForeignFile(ctx, c.work.ScanTree(), ix, uid, gid)
-	if err != nil {
-		return "", err
-	}
-	if found == nil {
-		return "", nil
-	}
-	return foreignOwner(found.Path, found.UID, found.GID, uid, gid), nil
-}
-
-func foreignOwner(path string, uid, gid, wantUID, wantGID uint32) string {
-	return fmt.Sprintf("%q belongs to user %d and group %d, not to %d and %d", path, uid, gid, wantUID, wantGID)
 }

@@ -7,120 +7,110 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Owned is a file with its owner.
-type Owned struct {
-	Path     string
-	UID, GID uint32
+// Owner is a user with a group.
+type Owner struct{ UID, GID uint32 }
+
+// WhyForeign describes a file or folder that has another owner, or returns "". Of tracked files it looks only
+// at those with another owner in the index, and checks their current owner, because the index may be
+// outdated. It also checks folders with tracked files, and untracked files. In a folder without
+// tracked files it checks only the folder and its direct entries, because such a folder, like an
+// installation, usually has one owner. For user 0, folders and untracked files may belong to anybody.
+func (o Owner) WhyForeign(ctx context.Context, t Tree, ix *index.File) (string, error) {
+	info, err := t.Dir.Stat(".")
+	if err != nil {
+		return "", err
+	}
+	if why := o.foreign("", info); why != "" {
+		return why, nil
+	}
+	for path := range ix.OfOthers(o.UID, o.GID) {
+		info, err := t.Dir.Lstat(path)
+		if err != nil {
+			continue // it was deleted, or may not be seen
+		}
+		if why := o.foreign(path, info); why != "" {
+			return why, nil
+		}
+	}
+	if o.UID == 0 {
+		return "", nil
+	}
+	return ownerCheck{ctx, ix, t, o}.checkFolder(t.Dir, "", 0, ix.Len())
 }
 
-// ForeignFile returns a file or folder that belongs to another user or group, or nil. It checks
-// folders with tracked files, and untracked files. In a folder without tracked files it checks only
-// the folder and its direct entries, because such a folder, like an installation, usually has one
-// owner.
-func ForeignFile(ctx context.Context, t Tree, ix *index.File, uid, gid uint32) (*Owned, error) {
-	s := ownerCheck{ctx, ix, t, uid, gid}
-	err := s.checkFolder(t.Dir, "", 0, ix.Len())
-	if found := (*ownedError)(nil); errors.As(err, &found) {
-		return &found.Owned, nil
+// foreign describes the owner of the file at path, if it is another one. path is "" for the whole tree.
+func (o Owner) foreign(path string, info fs.FileInfo) string {
+	stat := index.StatOf(info)
+	if stat.UID == o.UID && stat.GID == o.GID {
+		return ""
 	}
-	return nil, err
+	named := "it"
+	if path != "" {
+		named = fmt.Sprintf("%q", path)
+	}
+	return fmt.Sprintf("%s belongs to user %d and group %d, not to %d and %d", named, stat.UID, stat.GID, o.UID, o.GID)
 }
 
 type ownerCheck struct {
-	ctx      context.Context
-	ix       *index.File
-	tree     Tree
-	uid, gid uint32
+	ctx  context.Context
+	ix   *index.File
+	tree Tree
+	want Owner
 }
 
-// ownedError stops the search with its result.
-type ownedError struct{ Owned }
-
-func (e *ownedError) Error() string { return e.Path }
-
-// checkFolder checks a folder whose index entries are lo to hi. path is "" or ends with a slash.
-func (s ownerCheck) checkFolder(dir *os.Root, path string, lo, hi int) error {
-	if err := s.requireOwner(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
-		return err
-	}
-	return s.eachName(dir, func(name string) error {
-		at, end := s.ix.Named(path+name, lo, hi)
-		first, last := s.ix.Folder(path+name+"/", lo, hi)
-		switch {
-		case at < end && s.ix.Mode(at) != index.Gitlink: // a tracked file: the caller compares the owner in the index
-			return nil
-		case path == "" && name == ".git" || s.tree.Repo.Settings.Covers(s.tree.Skip, path+name):
-			return nil
-		case first < last:
-			return s.withFolder(dir, name, func(sub *os.Root) error { return s.checkFolder(sub, path+name+"/", first, last) })
-		}
-		return s.checkUntracked(dir, name, path+name)
-	})
-}
-
-// checkUntracked checks an untracked path and its direct content.
-func (s ownerCheck) checkUntracked(dir *os.Root, name, path string) error {
-	if err := s.requireOwner(dir, name, path); err != nil {
-		return err
-	}
-	info, err := dir.Lstat(name)
-	if err != nil || !info.IsDir() {
-		return nil
-	}
-	return s.withFolder(dir, name, func(sub *os.Root) error {
-		return s.eachName(sub, func(name string) error { return s.requireOwner(sub, name, path+"/"+name) })
-	})
-}
-
-// withFolder calls do with an open folder. It skips a missing or unreadable one.
-func (s ownerCheck) withFolder(dir *os.Root, name string, do func(*os.Root) error) error {
-	sub, err := regularfile.OpenFolder(dir, name)
-	if err != nil {
-		return nil
-	}
-	defer sub.Close()
-	return do(sub)
-}
-
-// eachName calls do for each name in a folder. It skips an unreadable folder.
-func (s ownerCheck) eachName(dir *os.Root, do func(name string) error) error {
+// checkFolder checks the content of a folder whose index entries are lo to hi. path is "" or ends with a slash.
+// It skips an unreadable folder.
+func (c ownerCheck) checkFolder(dir *os.Root, path string, lo, hi int) (why string, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
-		return nil // this process may not see its content
+		return "", nil // this process may not see its content
 	}
 	defer f.Close()
 	for {
 		names, err := f.Readdirnames(listedAtOnce) // Readdirnames does not stat the files, unlike ReadDir on some systems
 		for _, name := range names {
-			if err := do(name); err != nil {
-				return err
+			if why, err := c.checkEntry(dir, path, name, lo, hi); why != "" || err != nil {
+				return why, err
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist):
-			return nil
+			return "", nil
 		case err != nil:
-			return fmt.Errorf("look for whom files belong to: %w", err)
-		case s.ctx.Err() != nil:
-			return context.Cause(s.ctx)
+			return "", fmt.Errorf("look for whom files belong to: %w", err)
+		case c.ctx.Err() != nil:
+			return "", context.Cause(c.ctx)
 		}
 	}
 }
 
-// requireOwner returns an ownedError if the file belongs to another user or group.
-func (s ownerCheck) requireOwner(dir *os.Root, name, path string) error {
+// checkEntry checks an entry of a folder of checkFolder, with its content.
+func (c ownerCheck) checkEntry(dir *os.Root, folder, name string, lo, hi int) (why string, err error) {
+	path, inUntracked := folder+name, folder != "" && lo == hi
+	at, end := c.ix.Named(path, lo, hi)
+	switch {
+	case at < end && c.ix.Mode(at) != index.Gitlink: // a tracked file
+		return "", nil
+	case !inUntracked && (path == ".git" || c.tree.Repo.Settings.Covers(c.tree.Skip, path)):
+		return "", nil
+	}
 	info, err := dir.Lstat(name)
 	if err != nil {
-		return nil // it was deleted
+		return "", nil // it was deleted
 	}
-	if stat := index.StatOf(info); stat.UID != s.uid || stat.GID != s.gid {
-		return &ownedError{Owned{path, stat.UID, stat.GID}}
+	if why := c.want.foreign(path, info); why != "" || inUntracked || !info.IsDir() {
+		return why, nil
 	}
-	return nil
+	sub, err := regularfile.OpenFolder(dir, name)
+	if err != nil {
+		return "", nil // this process may not see its content
+	}
+	defer sub.Close()
+	first, last := c.ix.Folder(path+"/", lo, hi)
+	return c.checkFolder(sub, path+"/", first, last)
 }
