@@ -34,6 +34,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/trees"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 type Options struct {
@@ -285,7 +286,9 @@ func (c *Checkout) Close() error {
 
 // FindGit returns the path of the git program in pathEnv, a list as in PATH, or "" if there is
 // none. It ignores the folders that SearchPathOutside removes for root.
-func FindGit(pathEnv, root string) string { return program.Find(pathEnv, root) }
+func FindGit(pathEnv, root string) string {
+	return outside.Find("git", program.SearchPathOutside(pathEnv, root))
+}
 
 // CheckGit returns the version of the git program at path, and a *GitError if agent-ci cannot
 // work with it. An empty path means that there is no git.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,39 +75,14 @@ func matchesListed(name, listed string) bool {
 	return name == listed || isPrefix && strings.HasPrefix(name, prefix)
 }
 
-// Find returns the absolute path of a program. A name with a slash is relative to dir; any other
-// name is searched in PATH. It skips relative folders of PATH, because files in dir would then
-// choose the program. The error wraps exec.ErrNotFound, fs.ErrNotExist or fs.ErrPermission.
-func Find(name, dir string, env []string) (string, error) {
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		return name, checkExecutable(name)
-	}
-	var list string
-	for _, variable := range env {
-		if value, isPath := strings.CutPrefix(variable, "PATH="); isPath {
-			list = value
+// Find returns the path of a program in the folders of a PATH, or "" if there is none. It skips relative
+// folders, because files in the current folder would then choose the program.
+func Find(name, searchPath string) string {
+	for _, folder := range filepath.SplitList(searchPath) {
+		path := filepath.Join(folder, name)
+		if info, err := os.Stat(path); filepath.IsAbs(folder) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
 		}
 	}
-	for _, folder := range filepath.SplitList(list) {
-		if path := filepath.Join(folder, name); filepath.IsAbs(folder) && checkExecutable(path) == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%q: %w", name, exec.ErrNotFound)
-}
-
-// checkExecutable returns an error unless path is an executable regular file.
-func checkExecutable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	isExecutable := info.Mode()&0o111 != 0
-	if !isExecutable || !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "start", Path: path, Err: fs.ErrPermission}
-	}
-	return nil
+	return ""
 }

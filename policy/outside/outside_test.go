@@ -1,9 +1,11 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -48,22 +50,10 @@ func TestFind(t *testing.T) {
 		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, mode)))
 	}
 	t.Chdir(filepath.Join(dir, "here"))
-	for _, c := range []struct {
-		name, path, want string
-		err              error
-	}{
-		{"tool", ":.:" + dir + "/plain:" + dir + "/bin", "/bin/tool", nil},
-		{"tool", ":.:../here", "", exec.ErrNotFound},
-		{"tool", "", "", exec.ErrNotFound},
-		{"./tool", "", "/here/tool", nil},
-		{"../plain/tool", "", "", fs.ErrPermission},
-		{"./missing", "", "", fs.ErrNotExist},
-		{dir + "/bin/tool", "", "/bin/tool", nil},
+	for list, want := range map[string]string{
+		":.:" + dir + "/plain:" + dir + "/bin": dir + "/bin/tool", ":.:../here": "", "": "", dir + "/missing:" + dir: "",
 	} {
-		got, err := Find(c.name, filepath.Join(dir, "here"), []string{"PATH=/nowhere", "PATH=" + c.path})
-		if !errors.Is(err, c.err) || c.err == nil && got != dir+c.want {
-			t.Errorf("Find(%s) in %q = %s, %v", c.name, c.path, got, err)
-		}
+		must.Same(t, want, Find("tool", list), list)
 	}
 }
 
@@ -110,4 +100,24 @@ func TestListIsDocumented(t *testing.T) {
 		}
 		names[u.Name] = true
 	}
+}
+
+// markdownTable returns the uses as a Markdown table with their variables.
+func markdownTable() string {
+	var b strings.Builder
+	b.WriteString("| what | program, and who chooses it | folder | environment | starts in turn |\n|---|---|---|---|---|\n")
+	for _, u := range Uses() {
+		what := u.Name
+		if len(u.commands) > 0 {
+			what += ": `" + strings.Join(u.commands, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", what, u.program, cmp.Or(map[string]string{Root: "`/`"}[u.folder], u.folder), cmp.Or(u.words, "none"), u.starts)
+	}
+	for _, list := range []struct {
+		name  string
+		names []string
+	}{{"The tools' variables", toolVariables}, {"The remotes' variables", remoteVariables}, {"Git's variables", GitPrivate.set}} {
+		fmt.Fprintf(&b, "\n%s: `%s`.\n", list.name, strings.Join(list.names, "`, `"))
+	}
+	return b.String()
 }

@@ -1,11 +1,6 @@
 package outside
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Use is one reason to start a program outside of any sandbox.
 type Use struct {
@@ -127,24 +122,4 @@ var remoteVariables = []string{
 // Uses returns all uses, in the order of the table.
 func Uses() []*Use {
 	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Run, Stage}
-}
-
-// markdownTable returns the uses as a Markdown table with their variables.
-func markdownTable() string {
-	var b strings.Builder
-	b.WriteString("| what | program, and who chooses it | folder | environment | starts in turn |\n|---|---|---|---|---|\n")
-	for _, u := range Uses() {
-		what := u.Name
-		if len(u.commands) > 0 {
-			what += ": `" + strings.Join(u.commands, "`, `") + "`"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", what, u.program, cmp.Or(map[string]string{Root: "`/`"}[u.folder], u.folder), cmp.Or(u.words, "none"), u.starts)
-	}
-	for _, list := range []struct {
-		name  string
-		names []string
-	}{{"The tools' variables", toolVariables}, {"The remotes' variables", remoteVariables}, {"Git's variables", GitPrivate.set}} {
-		fmt.Fprintf(&b, "\n%s: `%s`.\n", list.name, strings.Join(list.names, "`, `"))
-	}
-	return b.String()
 }

@@ -42,7 +42,7 @@ func Remote(pathEnv string, environ []string) Program {
 			env = append(env, gitName+"="+value)
 		}
 	}
-	return Program{Find(pathEnv, ""), outside.GitRemote, append(append(env, inherited(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
+	return Program{outside.Find("git", pathEnv), outside.GitRemote, append(append(env, inherited(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
 }
 
 // quietEnvironment returns the environment for a git on the work tree at root. Its PATH has no
@@ -70,18 +70,6 @@ func inherited(use *outside.Use, environ []string, root string) (env []string) {
 		}
 	}
 	return env
-}
-
-// Find returns the path of the git program in pathEnv, or "". It ignores the folders that
-// SearchPathOutside removes.
-func Find(pathEnv, root string) string {
-	for _, dir := range filepath.SplitList(SearchPathOutside(pathEnv, root)) {
-		path := filepath.Join(dir, "git")
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
 }
 
 // SearchPathOutside returns a PATH without the folders in which commands in root may have put programs.

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -34,7 +35,7 @@ func TestFind(t *testing.T) {
 	for list, want := range map[string]string{
 		at("none", "folder", "plain", "work", "good"): at("good/git"), at("plain", "work"): "", "": "", "good": "",
 	} {
-		must.Same(t, want, program.Find(list, at("work")), list)
+		must.Same(t, want, outside.Find("git", program.SearchPathOutside(list, at("work"))), list)
 	}
 }
 

@@ -100,11 +100,12 @@ func (r *Repository) resolveSSHAlias(ctx context.Context, address string) string
 	if r.forge == "" || !isSSH || strings.EqualFold(parts[2], r.forge) || !isFile(config) {
 		return address
 	}
-	env := []string{"HOME=" + os.Getenv("HOME"), "PATH=" + program.SearchPathOutside(os.Getenv("PATH"), r.Root)}
-	ssh, err := outside.Find("ssh", outside.Root, env)
-	if err != nil {
+	searchPath := program.SearchPathOutside(os.Getenv("PATH"), r.Root)
+	ssh := outside.Find("ssh", searchPath)
+	if ssh == "" {
 		return address
 	}
+	env := []string{"HOME=" + os.Getenv("HOME"), "PATH=" + searchPath}
 	out, err := outside.SSHConfig.Command(ctx, ssh, outside.Root, env, "-G", "-F", config, "--", parts[2]).Output()
 	if err != nil {
 		return address

@@ -20,7 +20,8 @@ func SearchPath(path, dir string) string {
 // FindGit returns the git program on a PATH. It skips dir's checkout, where commands may have put
 // one.
 func FindGit(path, dir string) string {
-	return gitops.FindGit(SearchPath(path, dir), "")
+	root, _ := gitops.WorkTree(dir)
+	return gitops.FindGit(path, root)
 }
 
 // MakeRunDirectory makes rec's run directory, at out or in the usual place, and begins the
