@@ -9,15 +9,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
-func hunksOf(c *v4a.Content) string {
+func hunksOf(d v4a.Diff) string {
 	var b strings.Builder
 	w := bufio.NewWriter(&b)
-	c.Diff().WriteHunks(w)
+	d.WriteHunks(w)
 	_ = w.Flush()
 	return b.String()
 }
 
-func TestWithTextYieldsDiff(t *testing.T) {
+func TestCompare(t *testing.T) {
 	tests := map[string]struct{ before, after, want string }{
 		"the same":                 {"a\nb\n", "a\nb\n", ""},
 		"both ends are equal":      {"a\nb\nc\n", "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
@@ -31,13 +31,11 @@ func TestWithTextYieldsDiff(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := v4a.NewContent(tt.before).WithText(tt.after)
-			must.Same(t, tt.want, hunksOf(c))
-			if c.Changed() != (tt.want != "") || c.Diff().Empty() != (tt.want == "") {
-				t.Errorf("changed: %v, empty: %v", c.Changed(), c.Diff().Empty())
-			}
+			d := v4a.Compare(tt.before, tt.after)
+			must.Same(t, tt.want, hunksOf(d))
+			must.Same(t, tt.want == "", d.Empty())
 			added, removed := strings.Count(tt.want, "\n+"), strings.Count(tt.want, "\n-")
-			if d := c.Diff(); d.Added != added || d.Removed != removed {
+			if d.Added != added || d.Removed != removed {
 				t.Errorf("%d added, %d removed, want %d and %d", d.Added, d.Removed, added, removed)
 			}
 		})
@@ -73,7 +71,7 @@ func TestNotesLooseAndAmbiguousMatches(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, notes, err := v4a.NewContent(tt.before).Updated(t.Context(), &parsed(t, "*** Update File: f\n"+tt.hunks)[0])
+			_, notes, err := parsed(t, "*** Update File: f\n"+tt.hunks)[0].Update(t.Context(), tt.before)
 			must.Do(t, err)
 			must.Same(t, tt.want, notes)
 		})

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Diff is the difference between a content's original and its current text.
+// Diff is the difference between two texts.
 type Diff struct {
 	Added, Removed int // lines
 	old, text      string
 	ranges         []lineRange
 }
 
-// Diff compares the original with the current text.
-func (c *Content) Diff() Diff {
-	d := Diff{old: c.base, text: c.text, ranges: differingRanges(c.base, c.text)}
+// Compare returns the difference between two texts.
+func Compare(old, text string) Diff {
+	d := Diff{old: old, text: text, ranges: differingRanges(old, text)}
 	for _, r := range d.ranges {
 		d.Removed += countLines(d.old[r.oldFrom:r.oldTo])
 		d.Added += countLines(d.text[r.newFrom:r.newTo])

@@ -2,16 +2,16 @@ package v4a
 
 import "context"
 
-// Updated applies a section. It returns notes about doubtful places, one sentence each. An error is a
-// [*MatchError] or ctx's.
-func (c *Content) Updated(ctx context.Context, s *Section) (*Content, []string, error) {
-	t := newText(c.text)
+// Update applies a section to the content of a file. It returns the new content, and notes about doubtful
+// places, one sentence each. An error is a [*MatchError] or ctx's.
+func (s *Section) Update(ctx context.Context, content string) (string, []string, error) {
+	t := newText(content)
 	if s.isBare {
 		t.splitBare(s.ending)
 	}
 	placed, notes, err := place(ctx, t, s)
 	if err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
-	return c.WithText(applyHunks(t, placed, s.isBare)), notes, nil
+	return applyHunks(t, placed, s.isBare), notes, nil
 }

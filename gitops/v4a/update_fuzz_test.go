@@ -39,53 +39,53 @@ func FuzzUpdate(f *testing.F) {
 // checkUpdates applies the sections of a patch to a text, as if all were about
 // one file.
 func checkUpdates(t *testing.T, patch Patch, file string) {
-	c := NewContent(file)
-	for i, s := range patch {
+	text := file
+	for _, s := range patch {
 		if s.Op != Update {
-			c = c.WithText(s.Content)
+			text = s.Content
 			continue
 		}
-		updated, _, err := c.Updated(t.Context(), &patch[i])
+		updated, _, err := s.Update(t.Context(), text)
 		if err != nil {
 			checkMismatch(t, err)
 			return
 		}
-		c = updated
-		checkContent(t, c)
+		text = updated
+		checkDiff(t, file, text)
 	}
-	checkContent(t, c)
-	checkSize(t, c, patch)
-	c.Diff().WriteHunks(bufio.NewWriter(io.Discard))
+	checkDiff(t, file, text)
+	checkSize(t, file, text, patch)
+	Compare(file, text).WriteHunks(bufio.NewWriter(io.Discard))
 }
 
 func checkMismatch(t *testing.T, err error) {
 	if _, ok := err.(*MatchError); !ok {
-		t.Errorf("error of Updated: %v", err)
+		t.Errorf("error of Update: %v", err)
 	}
 	if n := len(err.Error()); n > 1<<17 {
 		t.Errorf("error of %d bytes", n)
 	}
 }
 
-// checkContent checks that the differing lines make the text from the base.
-func checkContent(t *testing.T, c *Content) {
+// checkDiff checks that the differing lines make the text from the base.
+func checkDiff(t *testing.T, base, text string) {
 	var patched strings.Builder
 	at := 0
-	for _, r := range c.Diff().ranges {
-		patched.WriteString(c.base[at:r.oldFrom])
-		patched.WriteString(c.text[r.newFrom:r.newTo])
+	for _, r := range Compare(base, text).ranges {
+		patched.WriteString(base[at:r.oldFrom])
+		patched.WriteString(text[r.newFrom:r.newTo])
 		at = r.oldTo
-		if !atLineStart(c.base, r.oldFrom) || !atLineStart(c.text, r.newFrom) {
-			t.Errorf("%+v of %q and %q starts within a line", r, c.base, c.text)
+		if !atLineStart(base, r.oldFrom) || !atLineStart(text, r.newFrom) {
+			t.Errorf("%+v of %q and %q starts within a line", r, base, text)
 		}
 	}
-	patched.WriteString(c.base[at:])
-	must.Same(t, c.text, patched.String(), "differing lines make", c.base)
+	patched.WriteString(base[at:])
+	must.Same(t, text, patched.String(), "differing lines make", base)
 }
 
-// checkSize checks that what a content holds grows with the file and the patch
+// checkSize checks that what a file holds grows with the file and the patch
 // and no faster: sections can only add what they say, with an ending for each line.
-func checkSize(t *testing.T, c *Content, patch Patch) {
+func checkSize(t *testing.T, base, text string, patch Patch) {
 	said := 0
 	for _, s := range patch {
 		said += 2*len(s.Content) + 2
@@ -95,8 +95,8 @@ func checkSize(t *testing.T, c *Content, patch Patch) {
 			}
 		}
 	}
-	if n := len(c.text); n > len(c.base)+said {
-		t.Errorf("it has %d bytes, from %d and a patch of %d", n, len(c.base), said)
+	if n := len(text); n > len(base)+said {
+		t.Errorf("it has %d bytes, from %d and a patch of %d", n, len(base), said)
 	}
 }
 

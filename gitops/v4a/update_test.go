@@ -24,14 +24,13 @@ func parsed(t rapid.TB, sections string) v4a.Patch {
 
 // text applies the sections of a patch, which all update one file, to its text.
 func text(before string, patch v4a.Patch) (string, error) {
-	content := v4a.NewContent(before)
 	for i := range patch {
 		var err error
-		if content, _, err = content.Updated(context.Background(), &patch[i]); err != nil {
+		if before, _, err = patch[i].Update(context.Background(), before); err != nil {
 			return "", err
 		}
 	}
-	return content.Text(), nil
+	return before, nil
 }
 
 // updated applies hunks to the text of a file.

@@ -118,7 +118,7 @@ func (c *commit) stage(s *step) error {
 	}
 	s.fresh = name
 	c.undo = append(c.undo, undo{folder: s.folder, path: path.Join(s.folder.path, name), litter: true, do: s.discardFresh})
-	_, err = io.WriteString(w, s.file.content.Text())
+	_, err = io.WriteString(w, s.file.content)
 	if err := errors.Join(err, w.Close()); err != nil {
 		return err
 	}

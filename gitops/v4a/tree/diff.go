@@ -32,8 +32,8 @@ func (d *differ) change(c *change) {
 	f := c.file
 	switch {
 	case f.isLink() && f.exists:
-		d.deleted(c.Path, f.before, f.content.WithText("").Diff())
-		d.added(c.Path, f, v4a.NewContent("").WithText(f.content.Text()).Diff())
+		d.deleted(c.Path, f.before, v4a.Compare(f.original, ""))
+		d.added(c.Path, f, v4a.Compare("", f.content))
 	case c.Op == v4a.Add:
 		d.added(c.Path, f, c.diff())
 	case c.Op == v4a.Delete:

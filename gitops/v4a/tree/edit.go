@@ -17,7 +17,7 @@ func (p *Plan) Edits() []Edit {
 		edit := Edit{Change: c.counted()}
 		edit.Old, edit.New = c.diff().Texts()
 		if c.Op != v4a.Delete {
-			edit.Text = c.file.content.Text()
+			edit.Text = c.file.content
 		}
 		edits[i] = edit
 	}

@@ -100,7 +100,8 @@ type change struct {
 // [NewPlan] needs the difference of a long file.
 func (c *change) diff() v4a.Diff {
 	if c.compared == nil {
-		c.compared = new(c.file.content.Diff())
+		from := cmp.Or(c.file.movedFrom, c.file)
+		c.compared = new(v4a.Compare(from.original, c.file.content))
 	}
 	return *c.compared
 }
@@ -135,7 +136,7 @@ func (p *planner) moved() map[*file]bool {
 		switch {
 		case !f.exists || f.movedFrom == nil: // no move
 		case f.movedFrom.exists || moved[f.movedFrom]:
-			f.movedFrom, f.content = nil, f.rewritten(f.content.Text())
+			f.movedFrom = nil
 		default:
 			moved[f.movedFrom] = true
 		}
@@ -155,7 +156,7 @@ func (f *file) change() (change, bool) {
 		c.MovedFrom = f.movedFrom.path
 	case f.before == nil:
 		c.Op = v4a.Add
-	case !f.isLink() && !f.content.Changed() && f.modeBefore() == f.modeAfter():
+	case !f.isLink() && f.content == f.original && f.modeBefore() == f.modeAfter():
 		return c, false
 	}
 	return c, true

@@ -24,7 +24,8 @@ type file struct {
 	path       string      // from the root, without links in it
 	before     fs.FileInfo // nil if the file is not in the tree
 	exists     bool        // whether it exists after the sections so far
-	content    *v4a.Content
+	original   string      // content in the tree
+	content    string      // content after the sections so far
 	modeSource fs.FileInfo // provides mode and owner; nil for a new file
 	movedFrom  *file       // the file whose content this one's is based on, or nil
 }
@@ -78,25 +79,17 @@ func (p *planner) add() error {
 	if err != nil {
 		return err
 	}
-	p.write(f, f.rewritten(p.section.Content), nil)
+	p.write(f, p.section.Content, nil)
 	return nil
-}
-
-// rewritten returns content with a new text. Its original stays that of the file in the tree, or empty for a new file.
-func (f *file) rewritten(text string) *v4a.Content {
-	if f.before == nil {
-		return v4a.NewContent("").WithText(text)
-	}
-	return f.content.WithText(text)
 }
 
 // write sets the content of a file, and notes if that replaces an existing text. from is the moved
 // file, or nil.
-func (p *planner) write(f *file, c *v4a.Content, from *file) {
-	if was := f.content.Text(); f.exists && was != "" && was != c.Text() {
+func (p *planner) write(f *file, content string, from *file) {
+	if f.exists && f.content != "" && f.content != content {
 		p.notes = append(p.notes, cmp.Or(p.section.MoveTo, p.section.Path)+": there was a file, and all of it was replaced. Make sure that this is meant.")
 	}
-	f.exists, f.content, f.movedFrom = true, c, from
+	f.exists, f.content, f.movedFrom = true, content, from
 	for dir := path.Dir(f.path); dir != "." && !p.folders[dir]; dir = path.Dir(dir) {
 		p.folders[dir] = true
 	}
@@ -125,7 +118,7 @@ func (p *planner) remove(f *file) {
 	if p.files[f.path] == nil {
 		p.addFile(f)
 	}
-	f.exists, f.content = false, f.content.WithText("")
+	f.exists, f.content = false, ""
 }
 
 // update changes a file. Then it moves the file if the section has a new path.
@@ -138,10 +131,10 @@ func (p *planner) update(ctx context.Context) error {
 	if !f.exists {
 		return p.refuse(name, `there is no such file to update; paths start in the working directory, and "*** Add File: path" makes a new one`, fs.ErrNotExist)
 	}
-	if encoding := charset.Of(head(f.content.Text())); encoding != "" {
+	if encoding := charset.Of(head(f.content)); encoding != "" {
 		return p.refuse(name, "the file is text in "+encoding+", and patches are UTF-8; "+charset.Advice(encoding), nil)
 	}
-	c, notes, err := f.content.Updated(ctx, p.section)
+	content, notes, err := p.section.Update(ctx, f.content)
 	if err != nil {
 		return err
 	}
@@ -149,9 +142,9 @@ func (p *planner) update(ctx context.Context) error {
 		p.notes = append(p.notes, name+": "+note)
 	}
 	if p.section.MoveTo != "" {
-		return p.move(f, c)
+		return p.move(f, content)
 	}
-	f.content = c
+	f.content = content
 	return nil
 }
 
@@ -159,7 +152,7 @@ func head(text string) []byte { return []byte(text[:min(len(text), charset.Head)
 
 // move writes updated content to another path and removes the old one, unless both are the same
 // file.
-func (p *planner) move(f *file, c *v4a.Content) error {
+func (p *planner) move(f *file, content string) error {
 	dest, err := p.find(p.section.MoveTo, followLink) // named, or the file that the link named leads to
 	if err != nil {
 		return err
@@ -174,11 +167,11 @@ func (p *planner) move(f *file, c *v4a.Content) error {
 	}
 	switch origin := f.origin(); {
 	case dest == f: // both paths lead to the file
-		f.content = c
+		f.content = content
 	case dest.before == nil && source == f && origin != nil: // a rename
-		p.write(dest, c, origin)
+		p.write(dest, content, origin)
 	default:
-		p.write(dest, dest.rewritten(c.Text()), nil)
+		p.write(dest, content, nil)
 	}
 	dest.modeSource = f.modeSource
 	if source != dest && source.path != named.path {

@@ -47,8 +47,7 @@ func (f *file) text() *string {
 	if !f.exists {
 		return nil
 	}
-	text := f.content.Text()
-	return &text
+	return new(f.content)
 }
 
 // rewrite sets the new texts, sorted by path. Two paths of the same file must have the same text.
@@ -110,10 +109,10 @@ func (p *planner) replace(f *file, text *string) error {
 	case p.isFolder(f):
 		return p.refuse(p.section.Path, "it is to be a file and a directory; name another file", nil)
 	case !f.exists:
-		p.write(f, f.rewritten(*text), nil)
+		p.write(f, *text, nil)
 		return nil
 	}
-	f.content = f.content.WithText(*text)
+	f.content = *text
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
@@ -102,7 +101,7 @@ func (w *walk) load(name, full string, info fs.FileInfo) (*file, error) {
 	if err != nil {
 		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
 	}
-	return w.planner.addFile(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
+	return w.planner.addFile(&file{path: full, before: info, exists: true, original: text, content: text, modeSource: info}), nil
 }
 
 // read returns the content of the file seen. It fails if the file grew.
@@ -141,7 +140,7 @@ func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 	if w.planner.folders[full] {
 		return nil, w.refuse("this patch makes a directory of that name; name a file", nil)
 	}
-	return w.planner.addFile(&file{path: full, content: v4a.NewContent("")}), nil
+	return w.planner.addFile(&file{path: full}), nil
 }
 
 // stepOnLink follows a link: it puts the elements of the link's target before the pending ones, and
@@ -152,7 +151,7 @@ func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*fi
 		return nil, w.refuse(fmt.Sprintf("the link %s cannot be read: %v", full, err), err)
 	}
 	if itself {
-		return &file{path: full, before: info, exists: true, content: v4a.NewContent(target)}, nil
+		return &file{path: full, before: info, exists: true, original: target, content: target}, nil
 	}
 	if w.links++; w.links > maxLinks {
 		return nil, w.refuse("the path leads through too many links", nil)
