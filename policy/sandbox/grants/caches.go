@@ -144,10 +144,10 @@ func (f Folders) cacheAt(folder string) (c cache, isCache bool) {
 		return cache{}, false
 	}
 	folder = filepath.Clean(folder)
-	if (EarlierView{}).pointsInto("/", folder, f.changeableFolders()) { // commands could change where the path leads
+	if (Layers{}).pointsInto("/", folder, f.changeableFolders()) { // commands could change where the path leads
 		return cache{}, false
 	}
-	c.path = layers{}.resolveExistingPart(folder)
+	c.path = Layers{}.resolveExistingPart(folder)
 	info, err := os.Stat(c.path)
 	c.exists = err == nil
 	containsBoundary := slices.ContainsFunc(f.cacheBoundaries(), func(path string) bool { return pathname.IsInAny(path, c.path) })

@@ -23,7 +23,7 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 	}
 	landlock.Read = append(landlock.Read, p.workspace, p.folders.inScratch("copies"))
 	for _, folder := range slices.Concat(p.homeInPrivateFolder(), p.caches, p.restrictions.ReadOnly) {
-		for _, real := range (layers{}).resolveIfExists(folder) {
+		for _, real := range (Layers{}).resolveIfExists(folder) {
 			landlock.Read = append(landlock.Read, siblingsCovering(real, p.unreadableByLandlock())...)
 		}
 	}
@@ -50,7 +50,7 @@ func (p *Plan) homeInPrivateFolder() []string {
 func (p *Plan) unreadableByLandlock() []string {
 	paths := slices.Clone(p.hidden)
 	for file := range p.userCopies {
-		paths = append(paths, layers{}.resolveIfExists(file)...)
+		paths = append(paths, Layers{}.resolveIfExists(file)...)
 	}
 	return paths
 }

@@ -13,16 +13,21 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// layers finds files as commands see them in an overlaid workspace, whether it is mounted or not. The
+// Layers finds files as commands see them in overlaid folders, whether these are mounted or not. The
 // zero value finds files on disk.
-type layers struct {
-	workspace    string          // without links
-	changes      []string        // overlayfs's folders of changes, latest first
+type Layers struct {
+	overlays     []overlay
 	plainFolders map[string]bool // folders known not to be links; nil caches nothing
 }
 
-// caching returns layers that remember folders, for many lookups while files do not change.
-func (l layers) caching() layers {
+// overlay is a folder with changes above it.
+type overlay struct {
+	folder  string   // without links
+	changes []string // overlayfs's folders of changes, latest first
+}
+
+// caching returns Layers that remember folders, for many lookups while files do not change.
+func (l Layers) caching() Layers {
 	l.plainFolders = map[string]bool{}
 	return l
 }
@@ -35,26 +40,37 @@ const maxLinks = 40
 
 // layers returns the layers of the overlaid workspace, the newest first. It returns the zero value without an
 // overlay or workspace.
-func (f Folders) layers() layers {
+func (f Folders) layers() Layers {
 	workspace, err := filepath.EvalSymlinks(f.Workspace)
 	if f.Overlay == "" || err != nil {
-		return layers{}
+		return Layers{}
 	}
-	l := layers{workspace: workspace, changes: []string{Upper(f.Overlay)}}
+	changes := []string{Upper(f.Overlay)}
 	for _, frozen := range f.LowerLayers {
-		l.changes = append(l.changes, Upper(frozen))
+		changes = append(changes, Upper(frozen))
 	}
-	return l
+	return Layers{overlays: []overlay{{workspace, changes}}}
+}
+
+// changesOf returns the folders of changes of the deepest overlay that contains a path, and the path in them.
+func (l Layers) changesOf(path string) (changes []string, inside string) {
+	var deepest overlay
+	for _, o := range l.overlays {
+		if pathname.IsInAny(path, o.folder) && len(o.folder) >= len(deepest.folder) {
+			deepest = o
+		}
+	}
+	inside, _ = pathname.Below(deepest.folder, path)
+	return deepest.changes, inside
 }
 
 // lstat returns a file's metadata and its place on disk: in the newest layer that changes it, or at path itself.
 // No folder in path may be a link.
-func (l layers) lstat(path string) (info fs.FileInfo, at string, err error) {
-	if inside, is := pathname.Below(l.workspace, path); is {
-		for _, changes := range l.changes {
-			if info, err = lookIn(changes, inside); !errors.Is(err, errUnchanged) {
-				return info, filepath.Join(changes, inside), err
-			}
+func (l Layers) lstat(path string) (info fs.FileInfo, at string, err error) {
+	layers, inside := l.changesOf(path)
+	for _, changes := range layers {
+		if info, err = lookIn(changes, inside); !errors.Is(err, errUnchanged) {
+			return info, filepath.Join(changes, inside), err
 		}
 	}
 	info, err = os.Lstat(path)
@@ -98,23 +114,19 @@ func isWhiteout(info fs.FileInfo) bool {
 }
 
 // resolve resolves the links of a path. It returns an error if the path does not exist.
-func (l layers) resolve(path string) (real string, err error) {
-	if l.changes == nil {
+func (l Layers) resolve(path string) (real string, err error) {
+	if l.overlays == nil {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) { // the usual case, and faster than EvalSymlinks
 			return "", err
 		}
 		return filepath.EvalSymlinks(path)
 	}
-	return lookup(l.lstat).walk(l.plainFolders, "/", path, func(_ string, err error) error { return err })
+	return l.walk("/", path, func(_ string, err error) error { return err })
 }
-
-// lookup returns a file and its place on disk. No folder in path may be a link.
-type lookup func(path string) (info fs.FileInfo, at string, err error)
 
 // walk follows a path from a folder without links and returns where it ends. It calls visit with each
 // path on the way, including links, and with the error of its lookup. An error of visit ends the walk.
-// seen caches folders without links across walks and may be nil.
-func (find lookup) walk(seen map[string]bool, from, path string, visit func(at string, err error) error) (end string, err error) {
+func (l Layers) walk(from, path string, visit func(at string, err error) error) (end string, err error) {
 	at, rest := from, path
 	if filepath.IsAbs(path) {
 		at = "/"
@@ -123,22 +135,22 @@ func (find lookup) walk(seen map[string]bool, from, path string, visit func(at s
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
 		next := filepath.Join(at, name) // at contains no links, so ".." is its parent
-		if seen[next] {
+		if l.plainFolders[next] {
 			if err := visit(next, nil); err != nil {
 				return "", err
 			}
 			at = next
 			continue
 		}
-		info, onDisk, lookupErr := find(next)
+		info, onDisk, lookupErr := l.lstat(next)
 		if err := visit(next, lookupErr); err != nil {
 			return "", err
 		}
 		isLink := lookupErr == nil && info.Mode()&fs.ModeSymlink != 0
 		if !isLink {
 			at = next
-			if seen != nil && lookupErr == nil && info.IsDir() {
-				seen[next] = true
+			if l.plainFolders != nil && lookupErr == nil && info.IsDir() {
+				l.plainFolders[next] = true
 			}
 			continue
 		}
@@ -158,15 +170,15 @@ func (find lookup) walk(seen map[string]bool, from, path string, visit func(at s
 }
 
 // resolveIfExists returns a path with resolved links, or nil if it does not exist.
-func (l layers) resolveIfExists(path string) []string {
+func (l Layers) resolveIfExists(path string) []string {
 	if real, err := l.resolve(path); err == nil {
 		return []string{real}
 	}
 	return nil
 }
 
-// stat follows a path and returns the file.
-func (l layers) stat(path string) (info fs.FileInfo, err error) {
+// Stat follows a path and returns the file.
+func (l Layers) Stat(path string) (info fs.FileInfo, err error) {
 	real, err := l.resolve(path)
 	if err == nil {
 		info, _, err = l.lstat(real)
@@ -175,12 +187,11 @@ func (l layers) stat(path string) (info fs.FileInfo, err error) {
 }
 
 // folders returns where a folder's files are on disk: the folder, and its counterpart in each layer.
-func (l layers) folders(folder string) []string {
+func (l Layers) folders(folder string) []string {
 	all := []string{folder}
-	if inside, is := pathname.Below(l.workspace, folder); is {
-		for _, changes := range l.changes {
-			all = append(all, filepath.Join(changes, inside))
-		}
+	layers, inside := l.changesOf(folder)
+	for _, changes := range layers {
+		all = append(all, filepath.Join(changes, inside))
 	}
 	return all
 }

@@ -22,7 +22,7 @@ func TestFollowMatchesStepwiseResolution(t *testing.T) {
 	} {
 		must.Do(t, os.Symlink(to, link))
 	}
-	plain, layered := layers{}, layers{workspace: workspace, changes: []string{upper}}
+	plain, layered := Layers{}, Layers{overlays: []overlay{{workspace, []string{upper}}}}
 	atOnce := layered.caching()
 	for range 2 {
 		for _, name := range []string{
@@ -37,7 +37,7 @@ func TestFollowMatchesStepwiseResolution(t *testing.T) {
 }
 
 // same compares what a path leads to with what follow says.
-func same(t *testing.T, path string, l layers, follow func(string) (string, error)) {
+func same(t *testing.T, path string, l Layers, follow func(string) (string, error)) {
 	t.Helper()
 	got, gotErr := l.resolve(path)
 	if want, wantErr := follow(path); got != want || (gotErr == nil) != (wantErr == nil) || os.IsNotExist(gotErr) != os.IsNotExist(wantErr) {

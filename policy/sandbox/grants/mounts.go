@@ -179,7 +179,7 @@ func (p *Plan) mountBorrowed() {
 // coverHidden covers each hidden file and socket that another mount does not already cover.
 func (p *Plan) coverHidden() {
 	for _, path := range slices.Concat(p.hidden, p.sockets) {
-		info, err := p.layers.stat(path)
+		info, err := p.layers.Stat(path)
 		if err != nil || p.isCovered(path) {
 			continue
 		}

@@ -22,7 +22,7 @@ type Plan struct {
 	folders    Folders
 	workspace  string
 	secondPath string   // the resolved Folders.SecondPath; set by Mounts
-	layers     layers   // of the workspace
+	layers     Layers   // of the workspace
 	writable   []string // including the workspace
 	readable   []string
 	hiddenPaths
@@ -66,7 +66,7 @@ func NewPlan(f Folders) (*Plan, error) {
 	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.credentials)
 	p.borrowed = p.resolveBorrowed()
 	for _, path := range hostSockets() {
-		p.sockets = append(p.sockets, layers{}.resolveIfExists(path)...)
+		p.sockets = append(p.sockets, Layers{}.resolveIfExists(path)...)
 	}
 	p.home = p.resolveHome()
 	if err := p.prepareReplacements(); err != nil {
@@ -146,7 +146,7 @@ func (p *Plan) resolveGrants() (err error) {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	for _, path := range append([]string{self}, f.Readable...) {
-		p.readable = append(p.readable, layers{}.resolveIfExists(path)...)
+		p.readable = append(p.readable, Layers{}.resolveIfExists(path)...)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (s *Secrets) containsAny(paths ...string) bool {
 
 // locate sets where credentials are. A missing one that is named explicitly is resolved as far as it exists. The
 // path of any other missing one is not resolved. locate replaces credentials in locked folders by the folders.
-func (l layers) locate(all []credential) []credential {
+func (l Layers) locate(all []credential) []credential {
 	l = l.caching()
 	for i := range all {
 		c := &all[i]
@@ -135,7 +135,7 @@ func (l layers) locate(all []credential) []credential {
 }
 
 // resolveExistingPart resolves the existing part of a path and appends the rest.
-func (l layers) resolveExistingPart(path string) string {
+func (l Layers) resolveExistingPart(path string) string {
 	if real, err := l.resolve(path); err == nil {
 		return real
 	}
@@ -147,7 +147,7 @@ func (l layers) resolveExistingPart(path string) string {
 
 // existingPaths returns the hidden paths that exist now. Inside writable folders these are the secrets
 // found earlier; elsewhere they are all credentials. A whole writable folder can be hidden, too.
-func (s *Secrets) existingPaths(layers layers, all []credential) []string {
+func (s *Secrets) existingPaths(layers Layers, all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
 		if !secret.Existed {
@@ -193,7 +193,7 @@ func lockedFolder(path string) string {
 
 // linkedFiles returns the credential files with several names (hard links), and such files in credential folders that
 // are in folders.
-func linkedFiles(ctx context.Context, layers layers, folders []string, all []credential) (map[fileID]credential, error) {
+func linkedFiles(ctx context.Context, layers Layers, folders []string, all []credential) (map[fileID]credential, error) {
 	linked := map[fileID]credential{}
 	for _, c := range all {
 		if !c.exists {
@@ -223,7 +223,7 @@ func linkedFiles(ctx context.Context, layers layers, folders []string, all []cre
 
 // hardLinks returns further names (hard links) in folders of credential files, and of files in hidden
 // folders. It searches only if such a file has several names.
-func hardLinks(ctx context.Context, layers layers, folders []string, all []credential) ([]Secret, error) {
+func hardLinks(ctx context.Context, layers Layers, folders []string, all []credential) ([]Secret, error) {
 	linked, err := linkedFiles(ctx, layers, folders, all)
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func hardLinks(ctx context.Context, layers layers, folders []string, all []crede
 
 // eachFile visits the regular files at and below a path, with their paths as commands see them. It skips
 // folders that cannot be listed, since commands cannot list them either. It returns only errors of ctx.
-func (l layers) eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
+func (l Layers) eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
 	var errs []error
 	for _, folder := range l.folders(path) {
 		errs = append(errs, filepath.WalkDir(folder, func(at string, entry fs.DirEntry, err error) error {

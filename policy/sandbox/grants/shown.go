@@ -26,7 +26,7 @@ func (p *Plan) prepareReplacements() error {
 	}
 	p.replacements = make(map[string]string, len(copies))
 	for _, path := range slices.Sorted(maps.Keys(copies)) {
-		real := layers{}.resolveExistingPart(path)
+		real := Layers{}.resolveExistingPart(path)
 		info, err := os.Stat(real)
 		exists := err == nil
 		mayCreate := p.home != "" && pathname.IsInAny(real, p.home) // not in the machine's folders

@@ -23,12 +23,11 @@ import (
 // folders: links, Python's .pth files, and the first lines of scripts. It searches only the files that
 // sandboxes of EarlierScratch made.
 func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, error) {
-	s := pointerSearch{EarlierView: f.EarlierView(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
-	s.plainFolders = map[string]bool{}
-	for _, l := range s.overlays {
-		for _, changes := range l.changes {
-			if err := s.searchChanges(ctx, l.workspace, changes); err != nil {
-				return nil, fmt.Errorf("look at what setup commands made below %s: %w", l.workspace, err)
+	s := pointerSearch{Layers: f.EarlierLayers().caching(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
+	for _, o := range s.overlays {
+		for _, changes := range o.changes {
+			if err := s.searchChanges(ctx, o.folder, changes); err != nil {
+				return nil, fmt.Errorf("look at what setup commands made below %s: %w", o.folder, err)
 			}
 		}
 	}
@@ -37,7 +36,7 @@ func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, 
 
 // pointerSearch searches for CodePointers.
 type pointerSearch struct {
-	EarlierView
+	Layers
 	folders []string
 	found   map[string]bool // paths as commands see them
 }

@@ -64,7 +64,7 @@ func TestFindsCodePointersIntoWorkspace(t *testing.T) {
 	}
 	slices.Sort(want)
 	must.Same(t, want, found)
-	e := f.EarlierView()
+	e := f.EarlierLayers()
 	for path, leads := range map[string]bool{bin + "linked": true, "home/folder/any": true, bin + "copied": false, "home/.local": false, "home/of-the-machine/x": true, "workspace": true, "home/none": false} {
 		must.Same(t, leads, e.PointsInto(filepath.Join(base, path), []string{f.Workspace}), path)
 	}

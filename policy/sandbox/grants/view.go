@@ -101,7 +101,7 @@ func (p *Plan) LandlockView() *View {
 		v.add(viewEntry{path: path, reason: whyHidden})
 	}
 	for _, path := range slices.Concat(p.readable, p.caches, p.homeInPrivateFolder(), []string{p.workspace}, p.writable, p.folders.privateWritable()) {
-		for _, real := range (layers{}).resolveIfExists(path) {
+		for _, real := range (Layers{}).resolveIfExists(path) {
 			v.add(viewEntry{path: real, visible: true, sources: []string{real}})
 		}
 	}

@@ -53,13 +53,13 @@ func (s *Sandboxes) hideStrays(ctx context.Context, o *sandbox.Options, b Sideca
 // through links.
 func (s *Sandboxes) InWorkspace(path string) bool {
 	folders := s.WritableFolders()
-	return PointsInto(path, folders) || s.fileAccess(Place{Scratch: AgentScratch}).EarlierView().PointsInto(path, folders)
+	return PointsInto(path, folders) || s.fileAccess(Place{Scratch: AgentScratch}).EarlierLayers().PointsInto(path, folders)
 }
 
 // LinkedProgram searches PATH for a program. If the first match leads through a link to files that
 // commands may change, it returns that path. Otherwise it returns "".
 func (s *Sandboxes) LinkedProgram(program string, env []string) string {
-	earlier, folders := s.fileAccess(Place{Scratch: AgentScratch}).EarlierView(), s.WritableFolders()
+	earlier, folders := s.fileAccess(Place{Scratch: AgentScratch}).EarlierLayers(), s.WritableFolders()
 	for _, dir := range filepath.SplitList(settings.Environment(env).Get("PATH")) {
 		path := filepath.Join(dir, program)
 		if PointsInto(path, folders) || earlier.PointsInto(path, folders) { // even a missing file counts: commands could make it
