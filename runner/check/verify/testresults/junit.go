@@ -126,7 +126,7 @@ func (r *Results) addTestCase(suite xml.StartElement, test testCase) {
 	group := test.Classname
 	for _, a := range suite.Attr {
 		if a.Name.Local == "name" {
-			group = cmp.Or(group, clean(a.Value, maxName))
+			group = cmp.Or(group, clean(a.Value))
 		}
 	}
 	name := strings.Trim(group+"."+test.Name, ".")

@@ -17,10 +17,9 @@ const maxPackages = 500
 
 // Bounds on what is kept of an output.
 const (
-	maxNames   = 100_000 // names of tests of one kind: failing, passed, skipped
-	maxScopes  = 2000
-	maxName    = 300 // bytes
-	maxMessage = 300 // bytes
+	maxNames  = 100_000 // names of tests of one kind: failing, passed, skipped
+	maxScopes = 2000
+	maxText   = 300 // bytes of a name or a message
 )
 
 // Test is a failing test.
@@ -52,12 +51,12 @@ type Results struct {
 }
 
 // setPlace sets the file and line of a test.
-func (t *Test) setPlace(file, line string) { t.File, t.Line = clean(file, maxName), parseNumber(line) }
+func (t *Test) setPlace(file, line string) { t.File, t.Line = clean(file), parseNumber(line) }
 
 // setMessage sets the reason of a failure, unless there is one.
 func (t *Test) setMessage(text string) {
 	if t.Message == "" {
-		t.Message = clean(text, maxMessage)
+		t.Message = clean(text)
 	}
 }
 
@@ -109,7 +108,7 @@ func (r *Results) addUnit(kind, name string) {
 		r.units = map[unit]bool{}
 	}
 	if len(r.units) < maxScopes {
-		r.units[unit{kind, clean(name, maxName)}] = true
+		r.units[unit{kind, clean(name)}] = true
 	}
 }
 
@@ -170,10 +169,10 @@ func (r *Results) passedByName(name string) bool {
 
 // addFailure records a failing test, once for each name. Beyond maxFailing, it only counts them.
 func (r *Results) addFailure(t Test) {
-	t.Name, t.File, t.Message = clean(t.Name, maxName), clean(t.File, maxName), clean(t.Message, maxMessage)
-	t.Package = clean(t.Package, maxName)
+	t.Name, t.File, t.Message = clean(t.Name), clean(t.File), clean(t.Message)
+	t.Package = clean(t.Package)
 	for i := range t.OtherFiles {
-		t.OtherFiles[i] = clean(t.OtherFiles[i], maxName)
+		t.OtherFiles[i] = clean(t.OtherFiles[i])
 	}
 	r.partial = r.partial || t.LoadError // tests of a file that does not load did not run
 	if t.Name == "" || r.failing[t.Name] {
@@ -190,10 +189,10 @@ func (r *Results) addFailure(t Test) {
 }
 
 // addPassed records a passed test.
-func (r *Results) addPassed(name string) { addName(&r.passed, clean(name, maxName)) }
+func (r *Results) addPassed(name string) { addName(&r.passed, clean(name)) }
 
 // addSkipped records a skipped test.
-func (r *Results) addSkipped(name string) { addName(&r.skipped, clean(name, maxName)) }
+func (r *Results) addSkipped(name string) { addName(&r.skipped, clean(name)) }
 
 // addName adds a name to a set, unless the set is full.
 func addName(names *map[string]bool, name string) {
@@ -207,7 +206,7 @@ func addName(names *map[string]bool, name string) {
 
 // addScope records a group of tests that all ran.
 func (r *Results) addScope(s scope) {
-	s.prefix = clean(s.prefix, maxName)
+	s.prefix = clean(s.prefix)
 	if len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)
 	}
@@ -234,10 +233,10 @@ func (r *Results) Join(more *Results) {
 	}
 }
 
-// clean returns a text as one visible line of up to maxBytes bytes.
-func clean(s string, maxBytes int) string {
-	if len(s) > 4*maxBytes {
-		s = s[:4*maxBytes]
+// clean returns a text as one visible line of up to maxText bytes.
+func clean(s string) string {
+	if len(s) > 4*maxText {
+		s = s[:4*maxText]
 	}
-	return clip.Line(markdown.Screen(s), maxBytes)
+	return clip.Line(markdown.Screen(s), maxText)
 }

@@ -131,7 +131,7 @@ func wantTidy(t testing.TB, r *Results) {
 	}
 	for _, test := range r.Failing {
 		for _, text := range []string{test.Name, test.File, test.Message} {
-			if len(text) > maxName+len("…") || strings.ContainsAny(text, "\x00\x1b\r\n\a") || !utf8.ValidString(text) {
+			if len(text) > maxText+len("…") || strings.ContainsAny(text, "\x00\x1b\r\n\a") || !utf8.ValidString(text) {
 				t.Errorf("%q", text)
 			}
 		}
