@@ -3,15 +3,16 @@ package testresults
 import (
 	"cmp"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // layout describes the default output of a tool.
 type layout struct {
-	tool           string // the name of the tool
 	rules          []rule // the first rule that matches a line applies
 	section        string // the section at the beginning of the output
 	suiteSeparator string // the text between a suite and a test's name
@@ -22,21 +23,39 @@ type layout struct {
 
 // rule gives a meaning to matching lines. The named groups of pattern are the parts of the line.
 type rule struct {
-	section  string // the section where the rule applies; empty for all
-	contains string // a text in each such line, for a faster search
-	pattern  string
-	action   func(*toolParser, lineParts)
-	compiled func() *regexp.Regexp // pattern; compiledLazily sets it
+	section string // the section where the rule applies; empty for all
+	pattern string
+	action  func(*toolParser, lineParts)
+
+	expression *regexp.Regexp // pattern
+	literal    string         // a text in each matching line, which is found faster
 }
 
-// compiledLazily returns tools whose patterns are compiled at their first use.
-func compiledLazily(tools []layout) []layout {
-	for _, tool := range tools {
-		for i := range tool.rules {
-			tool.rules[i].compiled = lazyregexp.New(tool.rules[i].pattern)
+// compiledPrinters returns the printers with compiled rules.
+var compiledPrinters = sync.OnceValue(func() []layout {
+	for _, tool := range printers {
+		for i, r := range tool.rules {
+			tool.rules[i].expression = regexp.MustCompile(r.pattern)
+			parsed, _ := syntax.Parse(r.pattern, syntax.Perl) // it was compiled
+			tool.rules[i].literal = longestLiteral(parsed)
 		}
 	}
-	return tools
+	return printers
+})
+
+// longestLiteral returns the longest text that an expression requires in this form.
+func longestLiteral(e *syntax.Regexp) (longest string) {
+	switch e.Op {
+	case syntax.OpLiteral:
+		return string(e.Rune)
+	case syntax.OpCapture, syntax.OpConcat, syntax.OpPlus:
+		for _, part := range e.Sub {
+			if text := longestLiteral(part); len(text) > len(longest) {
+				longest = text
+			}
+		}
+	}
+	return longest
 }
 
 // lineParts maps the names of a rule's groups to their text in a line.
@@ -73,15 +92,15 @@ type totals struct {
 func (p *toolParser) line(text string) {
 	for _, r := range p.rules {
 		isForSection := r.section == "" || r.section == p.section
-		if !isForSection || !strings.Contains(text, r.contains) {
+		if !isForSection || !strings.Contains(text, r.literal) {
 			continue
 		}
-		m := r.compiled().FindStringSubmatch(text)
+		m := r.expression.FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
 		groups := lineParts{}
-		for i, name := range r.compiled().SubexpNames() {
+		for i, name := range r.expression.SubexpNames() {
 			if name != "" {
 				groups[name] = m[i]
 			}

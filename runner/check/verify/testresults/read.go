@@ -31,7 +31,7 @@ func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) 
 	defer recoverAsError(&err)
 	goEvents := &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
 	formats := []outputParser{newGoText(), goEvents, &pytest{}, &tap{}}
-	for _, tool := range printers {
+	for _, tool := range compiledPrinters() {
 		formats = append(formats, &toolParser{layout: tool, section: tool.section})
 	}
 	cut, err := forEachLine(ctx, output, func(text string) {

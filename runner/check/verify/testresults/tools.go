@@ -11,7 +11,7 @@ import (
 // Common parts of the patterns below.
 const (
 	ofVitest  = `(?P<suite>(?:(?:\|[^|]+\||[^\s/.>]+) +)??(?P<file>\S+\.[cm]?[jt]sx?))`
-	ofNode    = `(?P<in> *)[✔✖﹣⚠] (?P<name>.+?)(?: \([0-9.]+ms\))?`
+	ofNode    = ` (?P<name>.+?)(?: \([0-9.]+ms\))?`
 	ofMaven   = `^(?:\[(?:ERROR|INFO|WARNING)\] +)?`
 	ofCargo   = `^test (?P<name>.+?)(?: \(line [0-9]+\))?(?: - (?:should panic|compile fail|compile))* \.\.\. `
 	ofCTest   = `^ *(?P<at>[0-9]+)/(?P<of>[0-9]+) Test +#[0-9]+: (?P<name>.+?) \.+ *`
@@ -20,130 +20,141 @@ const (
 
 // printers lists the tools whose default output is parsed. Other lines are skipped. The patterns
 // come from real output in testdata.
-var printers = compiledLazily([]layout{
-	{tool: "jest", suiteSeparator: " › ", groupSeparator: " › ", indent: 2, rules: []rule{
-		{contains: " ", pattern: `^(?P<end>PASS|FAIL) (?: *(?:\S+ +)??(?P<file>\S+\.[cm]?[jt]sx?)(?: \([0-9.]+ m?s\))?$)?`, action: jestFile},
-		{contains: "  ● ", pattern: `^  ● \s*(?:Console|Cannot log after tests are done|Validation Warning|Deprecation Warning)`, action: jestEndsFailure}, // a message, not a test
-		{contains: "  ● ", pattern: `^  ● (?P<name>.*)$`, action: jestFails},
-		{contains: "Tests:", pattern: `^Tests:(?P<counts> +(?:[0-9]+ [a-z]+, )*[0-9]+ total)$`, action: jestTotals},
-		{contains: "Tests:", pattern: `^Tests:`, action: jestEndsFailure},
-		{contains: "Test Suites:", pattern: `^Test Suites:(?P<some>.* of )?`, action: func(p *toolParser, groups lineParts) { p.stopped = p.stopped || groups["some"] != "" }},
-		{section: "failing", contains: " at ", pattern: `^ +at .*?\(?(?P<file>[^ ()]+):(?P<line>[0-9]+):[0-9]+\)?$`, action: jestSetsLine},
+var printers = []layout{
+	// jest
+	{suiteSeparator: " › ", groupSeparator: " › ", indent: 2, rules: []rule{
+		{pattern: `^(?P<end>PASS|FAIL) (?: *(?:\S+ +)??(?P<file>\S+\.[cm]?[jt]sx?)(?: \([0-9.]+ m?s\))?$)?`, action: jestFile},
+		{pattern: `^  ● \s*(?:Console|Cannot log after tests are done|Validation Warning|Deprecation Warning)`, action: jestEndsFailure}, // a message, not a test
+		{pattern: `^  ● (?P<name>.*)$`, action: jestFails},
+		{pattern: `^Tests:(?P<counts> +(?:[0-9]+ [a-z]+, )*[0-9]+ total)$`, action: jestTotals},
+		{pattern: `^Tests:`, action: jestEndsFailure},
+		{pattern: `^Test Suites:(?P<some>.* of )?`, action: func(p *toolParser, groups lineParts) { p.stopped = p.stopped || groups["some"] != "" }},
+		{section: "failing", pattern: `^ +at .*?\(?(?P<file>[^ ()]+):(?P<line>[0-9]+):[0-9]+\)?$`, action: jestSetsLine},
 		{section: "files", pattern: `^(?P<in> {2,})(?P<mark>[✓✕√×○✎]) (?:skipped |todo )?(?P<name>.+?)(?: \([0-9.]+ m?s\))?$`, action: jestTest},
-		{section: "files", contains: "  ", pattern: `^(?P<in> {2,})(?P<name>[^ ].*)$`, action: enterGroup},
+		{section: "files", pattern: `^(?P<in> {2,})(?P<name>[^ ].*)$`, action: enterGroup},
 	}},
-	{tool: "vitest", suiteSeparator: " > ", rules: []rule{
-		{contains: " FAIL ", pattern: `^ FAIL +` + ofVitest + ` \[ (?P<path>.+) \]$`, action: recordLoadError},
-		{contains: " FAIL ", pattern: `^ FAIL +` + ofVitest + ` > (?P<name>.+)$`, action: continueFailures},
-		{contains: " ❯ ", pattern: `^ ❯ (?:.+ )?(?P<file>\S+):(?P<line>[0-9]+):[0-9]+$`, action: considerFrame},
-		{contains: " test", pattern: `^ [✓❯↓] ` + ofVitest + ` +\([1-9][0-9]* tests?(?P<counts>(?: \| [0-9]+ \w+)*)\)`, action: vitestFile},
-		{contains: "✓ ", pattern: `^ ✓ ` + ofVitest + ` > (?P<name>.+?)(?: [0-9]+ms)?$`, action: recordPass},
-		{contains: " > ", pattern: `^ [↓□] ` + ofVitest + ` > (?P<name>.+?)(?: \[skipped\])?$`, action: recordSkip},
-		{contains: "Test Files  ", pattern: `^ +Test Files  (?P<counts>.+) \((?P<of>[0-9]+)\)$`, action: vitestFiles},
-		{contains: "Tests  ", pattern: `^ +Tests  (?:(?P<fails>[0-9]+) failed(?: \| )?)?(?:[0-9]+ \w+(?: \| )?)*(?:no tests| \([0-9]+\))$`, action: addTotals},
-		{contains: "Errors  ", pattern: `^ +Errors  [0-9]+ errors?$`, action: markStopped},
+	// vitest
+	{suiteSeparator: " > ", rules: []rule{
+		{pattern: `^ FAIL +` + ofVitest + ` \[ (?P<path>.+) \]$`, action: recordLoadError},
+		{pattern: `^ FAIL +` + ofVitest + ` > (?P<name>.+)$`, action: continueFailures},
+		{pattern: `^ ❯ (?:.+ )?(?P<file>\S+):(?P<line>[0-9]+):[0-9]+$`, action: considerFrame},
+		{pattern: `^ [✓❯↓] ` + ofVitest + ` +\([1-9][0-9]* tests?(?P<counts>(?: \| [0-9]+ \w+)*)\)`, action: vitestFile},
+		{pattern: `^ ✓ ` + ofVitest + ` > (?P<name>.+?)(?: [0-9]+ms)?$`, action: recordPass},
+		{pattern: `^ [↓□] ` + ofVitest + ` > (?P<name>.+?)(?: \[skipped\])?$`, action: recordSkip},
+		{pattern: `^ +Test Files  (?P<counts>.+) \((?P<of>[0-9]+)\)$`, action: vitestFiles},
+		{pattern: `^ +Tests  (?:(?P<fails>[0-9]+) failed(?: \| )?)?(?:[0-9]+ \w+(?: \| )?)*(?:no tests| \([0-9]+\))$`, action: addTotals},
+		{pattern: `^ +Errors  [0-9]+ errors?$`, action: markStopped},
 	}},
-	{tool: "node's spec reporter", failsGroups: true, rules: []rule{
-		{contains: "✖ failing tests:", pattern: `^✖ failing tests:$`, action: enterSection("failing")},
-		{section: "failing", contains: "test at ", pattern: `^test at (?P<file>.+):(?P<line>[0-9]+):[0-9]+$`, action: nodePlace},
-		{section: "failing", contains: "✖ ", pattern: `^` + ofNode + `$`, action: nodeAgain},
-		{contains: " # ", pattern: `^` + ofNode + ` # (?:SKIP|TODO)\b.*$`, action: recordSkip},
-		{contains: "✔ ", pattern: `^` + ofNode + `$`, action: recordPass},
-		{contains: "✖ ", pattern: `^` + ofNode + `$`, action: nodeFails},
-		{contains: "▶ ", pattern: `^ *▶ .+ \([0-9.]+ms\)$`, action: ignoreLine}, // the end of a group
-		{contains: "▶ ", pattern: `^(?P<in> *)▶ (?P<name>.+)$`, action: enterGroup},
-		{contains: "ℹ fail ", pattern: `^ℹ fail (?P<fails>[0-9]+)$`, action: addTotals},
-		{contains: "ℹ cancelled ", pattern: `^ℹ cancelled [1-9][0-9]*$`, action: markStopped},
-		{contains: "Error", pattern: `^(?P<says>(?:SyntaxError: |Error: Cannot find (?:module|package) '|Error \[ERR_MODULE_NOT_FOUND\]: ).*)$`, action: func(p *toolParser, groups lineParts) { p.loadError = groups["says"] }},
+	// node's spec reporter
+	{failsGroups: true, rules: []rule{
+		{pattern: `^✖ failing tests:$`, action: enterSection("failing")},
+		{section: "failing", pattern: `^test at (?P<file>.+):(?P<line>[0-9]+):[0-9]+$`, action: nodePlace},
+		{section: "failing", pattern: `^(?P<in> *)✖` + ofNode + `$`, action: nodeAgain},
+		{pattern: `^(?P<in> *)[✔✖﹣⚠]` + ofNode + ` # (?:SKIP|TODO)\b.*$`, action: recordSkip},
+		{pattern: `^(?P<in> *)✔` + ofNode + `$`, action: recordPass},
+		{pattern: `^(?P<in> *)✖` + ofNode + `$`, action: nodeFails},
+		{pattern: `^ *▶ .+ \([0-9.]+ms\)$`, action: ignoreLine}, // the end of a group
+		{pattern: `^(?P<in> *)▶ (?P<name>.+)$`, action: enterGroup},
+		{pattern: `^ℹ fail (?P<fails>[0-9]+)$`, action: addTotals},
+		{pattern: `^ℹ cancelled [1-9][0-9]*$`, action: markStopped},
+		{pattern: `^(?P<says>(?:SyntaxError: |Error: Cannot find (?:module|package) '|Error \[ERR_MODULE_NOT_FOUND\]: ).*)$`, action: func(p *toolParser, groups lineParts) { p.loadError = groups["says"] }},
 	}},
-	{tool: "mocha's spec reporter", section: "tree", indent: 2, rules: []rule{
-		{contains: " passing", pattern: `^  [0-9]+ passing(?: \(.+\))?$`, action: mochaCounts},
-		{section: "counts", contains: " failing", pattern: `^  (?P<fails>[0-9]+) failing$`, action: mochaTotals},
-		{section: "failing", contains: ") ", pattern: `^  [0-9]+\) (?P<name>.+)$`, action: mochaTitle},
-		{section: "failing", contains: ") ", pattern: `^ +[0-9]+\) `, action: ignoreLine},
-		{section: "title", contains: "       ", pattern: `^ {7,}(?P<name>\S.*)$`, action: mochaTitle},
-		{section: "failing", contains: "Context.<anonymous> (", pattern: `^ +at (?:async )?Context\.<anonymous> \((?:file://)?(?P<file>[^()]+):(?P<line>[0-9]+):[0-9]+\)$`, action: mochaSetsPlace},
-		{section: "tree", contains: "✔ ", pattern: `^(?P<in> {2,})✔ (?P<name>.+?)(?: \([0-9]+ms\))?$`, action: recordPass},
-		{section: "tree", contains: "✓ ", pattern: `^(?P<in> {2,})✓ (?P<name>.+?)(?: \([0-9]+ms\))?$`, action: recordPass},
-		{section: "tree", contains: "  - ", pattern: `^(?P<in> {2,})- (?P<name>.+)$`, action: recordSkip},
-		{section: "tree", contains: ") ", pattern: `^ +[0-9]+\) `, action: ignoreLine}, // named again below
-		{section: "tree", contains: "  ", pattern: `^(?P<in>(?:  )+)(?P<name>\S.*)$`, action: enterGroup},
+	// mocha's spec reporter
+	{section: "tree", indent: 2, rules: []rule{
+		{pattern: `^  [0-9]+ passing(?: \(.+\))?$`, action: mochaCounts},
+		{section: "counts", pattern: `^  (?P<fails>[0-9]+) failing$`, action: mochaTotals},
+		{section: "failing", pattern: `^  [0-9]+\) (?P<name>.+)$`, action: mochaTitle},
+		{section: "failing", pattern: `^ +[0-9]+\) `, action: ignoreLine},
+		{section: "title", pattern: `^ {7,}(?P<name>\S.*)$`, action: mochaTitle},
+		{section: "failing", pattern: `^ +at (?:async )?Context\.<anonymous> \((?:file://)?(?P<file>[^()]+):(?P<line>[0-9]+):[0-9]+\)$`, action: mochaSetsPlace},
+		{section: "tree", pattern: `^(?P<in> {2,})✔ (?P<name>.+?)(?: \([0-9]+ms\))?$`, action: recordPass},
+		{section: "tree", pattern: `^(?P<in> {2,})✓ (?P<name>.+?)(?: \([0-9]+ms\))?$`, action: recordPass},
+		{section: "tree", pattern: `^(?P<in> {2,})- (?P<name>.+)$`, action: recordSkip},
+		{section: "tree", pattern: `^ +[0-9]+\) `, action: ignoreLine}, // named again below
+		{section: "tree", pattern: `^(?P<in>(?:  )+)(?P<name>\S.*)$`, action: enterGroup},
 	}},
-	{tool: "cargo test", suiteSeparator: "::", rules: []rule{
-		{contains: "Running ", pattern: `^ +Running (?:unittests \S+ |unittests |(?P<file>\S+) )?\((?:\S*/)?(?P<suite>[^\s/]+)-[0-9a-f]{16}(?:\.exe)?\)$`, action: cargoTarget},
-		{contains: "Doc-tests ", pattern: `^ +Doc-tests \S+$`, action: cargoTarget},
-		{contains: "test ", pattern: ofCargo + `ok(?: <.*>)?$`, action: recordPass},
-		{contains: "test ", pattern: ofCargo + `ignored(?:, .*)?$`, action: recordSkip},
-		{contains: "test ", pattern: ofCargo + `FAILED(?: <.*>)?$`, action: recordFailure},
-		{contains: "---- ", pattern: `^---- (?P<name>.+?)(?: \(line [0-9]+\))? stdout ----$`, action: reopenFailure},
-		{contains: "panicked at ", pattern: `panicked at (?P<file>[^\s']+):(?P<line>[0-9]+):[0-9]+:$`, action: setThrowSite},
-		{contains: "panicked at '", pattern: `panicked at '(?P<says>.*?)(?:', (?P<file>\S+):(?P<line>[0-9]+):[0-9]+)?$`, action: setThrowSite},
-		{contains: "failures:", pattern: `^failures:$`, action: enterSection("")},
-		{contains: "test result: ", pattern: `^test result: \w+\. [0-9]+ passed; (?P<fails>[0-9]+) failed;`, action: addTotals},
-		{contains: "error: test failed, to rerun pass ", pattern: `^error: test failed, to rerun pass `, action: markStopped},
-		{contains: "error: could not compile ", pattern: "^error: could not compile `", action: cargoBuildError},
-		{contains: " failed:", pattern: `^error: [0-9]+ targets? failed:$`, action: func(p *toolParser, _ lineParts) { p.stopped = false }},
+	// cargo test
+	{suiteSeparator: "::", rules: []rule{
+		{pattern: `^ +Running (?:unittests \S+ |unittests |(?P<file>\S+) )?\((?:\S*/)?(?P<suite>[^\s/]+)-[0-9a-f]{16}(?:\.exe)?\)$`, action: cargoTarget},
+		{pattern: `^ +Doc-tests \S+$`, action: cargoTarget},
+		{pattern: ofCargo + `ok(?: <.*>)?$`, action: recordPass},
+		{pattern: ofCargo + `ignored(?:, .*)?$`, action: recordSkip},
+		{pattern: ofCargo + `FAILED(?: <.*>)?$`, action: recordFailure},
+		{pattern: `^---- (?P<name>.+?)(?: \(line [0-9]+\))? stdout ----$`, action: reopenFailure},
+		{pattern: `panicked at (?P<file>[^\s']+):(?P<line>[0-9]+):[0-9]+:$`, action: setThrowSite},
+		{pattern: `panicked at '(?P<says>.*?)(?:', (?P<file>\S+):(?P<line>[0-9]+):[0-9]+)?$`, action: setThrowSite},
+		{pattern: `^failures:$`, action: enterSection("")},
+		{pattern: `^test result: \w+\. [0-9]+ passed; (?P<fails>[0-9]+) failed;`, action: addTotals},
+		{pattern: `^error: test failed, to rerun pass `, action: markStopped},
+		{pattern: "^error: could not compile `", action: cargoBuildError},
+		{pattern: `^error: [0-9]+ targets? failed:$`, action: func(p *toolParser, _ lineParts) { p.stopped = false }},
 	}},
-	{tool: "Maven Surefire", suiteSeparator: ".", rules: []rule{
-		{contains: "Tests run: ", pattern: ofMaven + `Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: (?P<skipped>[0-9]+),.* --? in (?P<class>[\w.$]+)$`, action: mavenClass},
-		{contains: " <<< ", pattern: ofMaven + `(?P<name>[^\s()]+(?:\(.*\))?(?:\[.*\])?)\((?P<suite>[\w.$]+)\) +Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`, action: continueFailures},
-		{contains: " <<< ", pattern: ofMaven + `(?P<name>[\w.$]+\S*?)(?:  | -- )Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`, action: continueFailures},
-		{contains: "\tat ", pattern: `^\s+at \S+\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`, action: considerFrame},
-		{contains: "Results", pattern: ofMaven + `Results ?:$`, action: enterSection("")},
-		{contains: "Tests run: ", pattern: ofMaven + `Tests run: [0-9]+, (?P<fails>Failures: [0-9]+, Errors: [0-9]+), Skipped: [0-9]+(?:, Flakes: [0-9]+)?$`, action: addTotals},
-		{contains: " SKIPPED", pattern: `^\[INFO\] .+ SKIPPED(?: \[.*\])?$`, action: markStopped},
+	// Maven Surefire
+	{suiteSeparator: ".", rules: []rule{
+		{pattern: ofMaven + `Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: (?P<skipped>[0-9]+),.* --? in (?P<class>[\w.$]+)$`, action: mavenClass},
+		{pattern: ofMaven + `(?P<name>[^\s()]+(?:\(.*\))?(?:\[.*\])?)\((?P<suite>[\w.$]+)\) +Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`, action: continueFailures},
+		{pattern: ofMaven + `(?P<name>[\w.$]+\S*?)(?:  | -- )Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`, action: continueFailures},
+		{pattern: `^\s*\tat \S+\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`, action: considerFrame},
+		{pattern: ofMaven + `Results ?:$`, action: enterSection("")},
+		{pattern: ofMaven + `Tests run: [0-9]+, (?P<fails>Failures: [0-9]+, Errors: [0-9]+), Skipped: [0-9]+(?:, Flakes: [0-9]+)?$`, action: addTotals},
+		{pattern: `^\[INFO\] .+ SKIPPED(?: \[.*\])?$`, action: markStopped},
 	}},
-	{tool: "RSpec", rules: []rule{
-		{contains: "Pending:", pattern: `^Pending:`, action: enterSection("pending")},
-		{contains: "Failures:", pattern: `^Failures:$`, action: enterSection("failures")},
-		{contains: "Failed examples:", pattern: `^Failed examples:$`, action: enterSection("failed")},
-		{contains: "occurred while loading ", pattern: `^An error occurred while loading (?:\./)?(?P<file>\S+)\.$`, action: recordLoadError},
-		{section: "failures", contains: ") ", pattern: `^  [0-9]+\) (?P<name>.+)$`, action: continueFailures},
-		{contains: "Failure/Error:", pattern: `^ *Failure/Error:`, action: func(p *toolParser, _ lineParts) { p.skipsReason = true }},
-		{contains: "Finished in ", pattern: `^Finished in `, action: enterSection("")},
-		{section: "failed", contains: "rspec ", pattern: `^rspec (?:'|\./)*(?P<file>[^\s:\[']+)(?::(?P<line>[0-9]+)|\[[0-9:]+\])'? # (?P<name>.+)$`, action: rspecAgain},
-		{contains: " example", pattern: `^[0-9]+ examples?, (?P<fails>[0-9]+) failures?(?:, [0-9]+ pending)?(?:, [0-9]+ errors? occurred outside of examples)?$`, action: addTotals},
+	// RSpec
+	{rules: []rule{
+		{pattern: `^Pending:`, action: enterSection("pending")},
+		{pattern: `^Failures:$`, action: enterSection("failures")},
+		{pattern: `^Failed examples:$`, action: enterSection("failed")},
+		{pattern: `^An error occurred while loading (?:\./)?(?P<file>\S+)\.$`, action: recordLoadError},
+		{section: "failures", pattern: `^  [0-9]+\) (?P<name>.+)$`, action: continueFailures},
+		{pattern: `^ *Failure/Error:`, action: func(p *toolParser, _ lineParts) { p.skipsReason = true }},
+		{pattern: `^Finished in `, action: enterSection("")},
+		{section: "failed", pattern: `^rspec (?:'|\./)*(?P<file>[^\s:\[']+)(?::(?P<line>[0-9]+)|\[[0-9:]+\])'? # (?P<name>.+)$`, action: rspecAgain},
+		{pattern: `^[0-9]+ examples?, (?P<fails>[0-9]+) failures?(?:, [0-9]+ pending)?(?:, [0-9]+ errors? occurred outside of examples)?$`, action: addTotals},
 	}},
-	{tool: "PHPUnit", suiteSeparator: "::", rules: []rule{
-		{contains: "There w", pattern: `^There (?:was|were) [0-9]+ (?:errors?|failures?):$`, action: enterSection("failures")},
-		{contains: "There w", pattern: `^There (?:was|were) `, action: enterSection("others")},
-		{contains: " triggered ", pattern: `^[0-9]+ tests? triggered `, action: enterSection("others")},
-		{section: "failures", contains: ") ", pattern: ofPHPUnit, action: continueFailures},
-		{section: "failures", contains: ".php:", pattern: `^(?P<file>\S+\.php):(?P<line>[0-9]+)$`, action: considerFrame},
-		{contains: "Tests: ", pattern: `^Tests: [0-9]+, Assertions: [0-9]+(?P<others>[^.]*)\.$`, action: phpunitTotals},
-		{contains: "OK (", pattern: `^OK \([0-9]+ tests?, [0-9]+ assertions?\)$`, action: addTotals},
+	// PHPUnit
+	{suiteSeparator: "::", rules: []rule{
+		{pattern: `^There (?:was|were) [0-9]+ (?:errors?|failures?):$`, action: enterSection("failures")},
+		{pattern: `^There (?:was|were) `, action: enterSection("others")},
+		{pattern: `^[0-9]+ tests? triggered `, action: enterSection("others")},
+		{section: "failures", pattern: ofPHPUnit, action: continueFailures},
+		{section: "failures", pattern: `^(?P<file>\S+\.php):(?P<line>[0-9]+)$`, action: considerFrame},
+		{pattern: `^Tests: [0-9]+, Assertions: [0-9]+(?P<others>[^.]*)\.$`, action: phpunitTotals},
+		{pattern: `^OK \([0-9]+ tests?, [0-9]+ assertions?\)$`, action: addTotals},
 		{pattern: `^[.EF][.EFWIRSDN]*$`, action: markStopped}, // the last line of results lacks a percentage
 	}},
-	{tool: "ctest", rules: []rule{
-		{contains: "The following tests FAILED:", pattern: `^The following tests FAILED:$`, action: enterSection("failed")},
-		{section: "failed", contains: " - ", pattern: `^\t *[0-9]+ - (?P<name>.+) \((?P<says>[^()]+)\)(?: +.*)?$`, action: recordFailure},
-		{contains: " Test ", pattern: ofCTest + `Passed +[0-9.]+ sec`, action: recordPass},
-		{contains: " Test ", pattern: ofCTest + `\*\*\*(?:Skipped|Not Run \(Disabled\))`, action: recordSkip},
-		{contains: " Test ", pattern: ofCTest + `\*\*\*`, action: recordFile},
-		{contains: "% tests passed", pattern: `^[0-9]+% tests passed, (?P<fails>[0-9]+) tests? failed out of [0-9]+$`, action: addTotals},
+	// ctest
+	{rules: []rule{
+		{pattern: `^The following tests FAILED:$`, action: enterSection("failed")},
+		{section: "failed", pattern: `^\t *[0-9]+ - (?P<name>.+) \((?P<says>[^()]+)\)(?: +.*)?$`, action: recordFailure},
+		{pattern: ofCTest + `Passed +[0-9.]+ sec`, action: recordPass},
+		{pattern: ofCTest + `\*\*\*(?:Skipped|Not Run \(Disabled\))`, action: recordSkip},
+		{pattern: ofCTest + `\*\*\*`, action: recordFile},
+		{pattern: `^[0-9]+% tests passed, (?P<fails>[0-9]+) tests? failed out of [0-9]+$`, action: addTotals},
 	}},
-	{tool: "Gradle", suiteSeparator: ".", rules: []rule{
-		{contains: " FAILED", pattern: `^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) FAILED$`, action: startFailure},
-		{contains: " PASSED", pattern: `^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) PASSED$`, action: recordPass},
-		{contains: " SKIPPED", pattern: `^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) SKIPPED$`, action: recordSkip},
-		{contains: " at ", pattern: `^    (?P<says>\S+) at (?P<file>[\w.]+):(?P<line>[0-9]+)$`, action: considerFrame},
-		{contains: " at ", pattern: `^ +at .*\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`, action: considerFrame},
-		{contains: " completed, ", pattern: `^[0-9]+ tests? completed, (?P<fails>[0-9]+) failed(?:, [0-9]+ skipped)?$`, action: addTotals},
-		{contains: "Execution failed for task ':", pattern: `^Execution failed for task ':[^':]+:`, action: markStopped}, // other projects may not have run
+	// Gradle
+	{suiteSeparator: ".", rules: []rule{
+		{pattern: `^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) FAILED$`, action: startFailure},
+		{pattern: `^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) PASSED$`, action: recordPass},
+		{pattern: `^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) SKIPPED$`, action: recordSkip},
+		{pattern: `^    (?P<says>\S+) at (?P<file>[\w.]+):(?P<line>[0-9]+)$`, action: considerFrame},
+		{pattern: `^ +at .*\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`, action: considerFrame},
+		{pattern: `^[0-9]+ tests? completed, (?P<fails>[0-9]+) failed(?:, [0-9]+ skipped)?$`, action: addTotals},
+		{pattern: `^Execution failed for task ':[^':]+:`, action: markStopped}, // other projects may not have run
 	}},
-	{tool: "Python's unittest", suiteSeparator: ".", rules: []rule{
-		{contains: "unittest.loader.", pattern: `^ERROR: (?P<module>[\w.]+) \(unittest\.loader\.(?:_FailedTest|ModuleImportFailure)[\w.]*\)$`, action: unittestLoad},
-		{contains: " (", pattern: `^(?:ERROR|FAIL): (?P<name>\w+) \((?P<suite>[\w.]+)\)`, action: ofClass(unittestFails)},
-		{contains: " ... ok", pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. ok$`, action: ofClass(recordPass)},
-		{contains: " ... skipped ", pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. skipped `, action: ofClass(recordSkip)},
-		{contains: "  File \"", pattern: `^  File "(?P<file>[^"]+)", line (?P<line>[0-9]+), in `, action: considerFrame},
-		{contains: "    ", pattern: `^    `, action: ignoreLine},
-		{contains: "Traceback ", pattern: `^Traceback \(most recent call last\):$`, action: ignoreLine},
-		{contains: "------", pattern: `^-{70}$`, action: func(p *toolParser, _ lineParts) { p.skipsReason = false }},
-		{contains: "Ran ", pattern: `^Ran [0-9]+ tests? in [0-9.]+s$`, action: addTotals},
-		{contains: "FAILED (", pattern: `^FAILED \((?P<fails>(?:failures|errors)=[0-9]+(?:, errors=[0-9]+)?)`, action: addTotals},
+	// Python's unittest
+	{suiteSeparator: ".", rules: []rule{
+		{pattern: `^ERROR: (?P<module>[\w.]+) \(unittest\.loader\.(?:_FailedTest|ModuleImportFailure)[\w.]*\)$`, action: unittestLoad},
+		{pattern: `^(?:ERROR|FAIL): (?P<name>\w+) \((?P<suite>[\w.]+)\)`, action: ofClass(unittestFails)},
+		{pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. ok$`, action: ofClass(recordPass)},
+		{pattern: `^(?P<name>\w+) \((?P<suite>[\w.]+)\) \.\.\. skipped `, action: ofClass(recordSkip)},
+		{pattern: `^  File "(?P<file>[^"]+)", line (?P<line>[0-9]+), in `, action: considerFrame},
+		{pattern: `^    `, action: ignoreLine},
+		{pattern: `^Traceback \(most recent call last\):$`, action: ignoreLine},
+		{pattern: `^-{70}$`, action: func(p *toolParser, _ lineParts) { p.skipsReason = false }},
+		{pattern: `^Ran [0-9]+ tests? in [0-9.]+s$`, action: addTotals},
+		{pattern: `^FAILED \((?P<fails>(?:failures|errors)=[0-9]+(?:, errors=[0-9]+)?)`, action: addTotals},
 	}},
-})
+}
 
 // jestFile begins the results of a file.
 func jestFile(p *toolParser, groups lineParts) {
