@@ -42,43 +42,30 @@ func (p *proof) recordRemovedTests() {
 		p.oldTestsUnknown = "more test files changed than are looked at"
 		return
 	}
-	before := namesByFile(p.tests.baseTests)
-	now := namesByFile(append(p.tests.changedTests, p.tests.movedTests...))
+	before, now := map[string]testsource.File{}, map[string]testsource.File{} // by path
+	for _, f := range p.tests.baseTests {
+		before[f.Path] = f
+	}
 	added := map[string]bool{} // names that a file declares now and did not before: moved tests
-	for path, names := range now {
-		for name := range names {
-			if !before[path][name] {
-				added[name] = true
-			}
+	for _, f := range slices.Concat(p.tests.changedTests, p.tests.movedTests) {
+		if f.NotRegular {
+			continue
+		}
+		now[f.Path] = f
+		for _, t := range f.Tests {
+			added[t.Name] = added[t.Name] || !before[f.Path].Declares(t.Name)
 		}
 	}
 	for _, f := range p.tests.baseTests {
-		tests, isKnownLanguage := f.Tests()
-		if _, exists := now[f.Path]; !isKnownLanguage && !exists {
+		if _, exists := now[f.Path]; !f.Known && !exists {
 			p.addBaseTest(transcript.OldTest{File: f.Path, Deleted: true})
 		}
-		for _, t := range tests {
-			if !now[f.Path][t.Name] && !added[t.Name] {
+		for _, t := range f.Tests {
+			if !now[f.Path].Declares(t.Name) && !added[t.Name] {
 				p.addBaseTest(transcript.OldTest{Name: t.Name, File: f.Path, Line: t.Line, Deleted: true})
 			}
 		}
 	}
-}
-
-// namesByFile returns the names of the tests in files, by path. It omits links.
-func namesByFile(files []testsource.File) map[string]map[string]bool {
-	byFile := map[string]map[string]bool{}
-	for _, f := range files {
-		if f.NotRegular {
-			continue
-		}
-		byFile[f.Path] = map[string]bool{}
-		all, _ := f.Tests()
-		for _, t := range all {
-			byFile[f.Path][t.Name] = true
-		}
-	}
-	return byFile
 }
 
 // recordFailingTests records the failing tests of a run, or all changed files if none is named.
@@ -86,12 +73,11 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	locator := testsource.NewLocator(p.Workspace.Checkout(), p.tests.baseTests)
 	recordedAny := false
 	for _, run := range seen.runs {
+		if err := locator.Locate(ctx, run.failures); err != nil {
+			return err
+		}
 		for _, x := range run.failures {
-			recorded, err := p.recordFailing(ctx, locator, x)
-			if err != nil {
-				return err
-			}
-			recordedAny = recordedAny || recorded
+			recordedAny = p.recordFailing(x) || recordedAny
 		}
 	}
 	if recordedAny {
@@ -108,31 +94,21 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 }
 
 // recordFailing records a failing test below its changed test file, or else below changed data, or not at all.
-func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, failure testsource.Failure) (recorded bool, err error) {
-	for _, f := range p.tests.baseTests {
-		belongs, shared, err := locator.BelongsTo(ctx, failure, f)
-		if err != nil {
-			return false, err
-		}
-		if !belongs || shared {
-			continue
-		}
-		old := transcript.OldTest{Name: failure.Name, File: f.Path, Line: failure.Line, Fails: true}
-		if t, found := locator.Find(f, failure.Name); found {
+func (p *proof) recordFailing(failure testsource.Failure) (recorded bool) {
+	old := transcript.OldTest{Name: failure.Name, File: failure.File, Line: failure.Line, Fails: true}
+	switch owner := failure.Owner; {
+	case owner != nil:
+		old.File = owner.Path
+		if t, found := owner.Find(failure.Name); found {
 			old.Name, old.Line = t.Name, t.Line
 		}
-		p.addBaseTest(old)
-		return true, nil
-	}
-	if failure.Name == "" || len(p.tests.changedData) == 0 {
-		return false, nil
-	}
-	old := transcript.OldTest{Name: failure.Name, File: failure.File, Line: failure.Line, Fails: true}
-	if failure.File == "" {
+	case failure.Name == "" || len(p.tests.changedData) == 0:
+		return false
+	case failure.File == "":
 		old.File, old.Line, old.Shared = p.tests.changedData[0], 0, len(p.tests.changedData) > 1
 	}
 	p.addBaseTest(old)
-	return true, nil
+	return true
 }
 
 // addBaseTest records a test once, up to maxBaseTests.

@@ -195,9 +195,8 @@ func (p *proof) setClasses(files []testsource.File, class, note string) {
 
 // greenClass returns the class and note of a file with which the check is green on the base.
 func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note string) {
-	_, isKnownLanguage := f.Tests()
 	switch {
-	case isKnownLanguage && !f.HasTests():
+	case f.Known && !f.HasTests():
 		return transcript.NoTests, ""
 	case p.didNotRun(f, seen):
 		return transcript.Unknown, notRunHere
@@ -241,12 +240,15 @@ func (p *proof) dropHelpers() {
 // classifyByNames classifies files by the tests that a red output names. The remaining files share
 // one class, because a run for each file would take too long.
 func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, seen treeResult) error {
+	for _, run := range seen.runs {
+		if err := p.locator.Locate(ctx, run.failures); err != nil {
+			return err
+		}
+	}
 	var rest []testsource.File
 	for _, f := range files {
-		of, err := p.classOf(ctx, seen, f)
+		of := p.classOf(seen, f)
 		switch {
-		case err != nil:
-			return err
 		case of.Class != "":
 			p.setClass(f, of)
 		case p.didNotRun(f, seen):
@@ -353,13 +355,12 @@ func (s treeResult) classByState() string {
 // allTestsPassed reports whether every run shows that all tests of a file passed. If a run names all its
 // failures, it is enough that the file ran.
 func (p *proof) allTestsPassed(s treeResult, f testsource.File) bool {
-	tests, _ := f.Tests()
 	for _, run := range s.runs {
 		if run.results.Complete() && p.locator.Ran(run.results, f) {
 			continue
 		}
 		passed := p.locator.PassedTests(run.results, f)
-		if len(tests) == 0 || slices.ContainsFunc(tests, func(t testsource.Test) bool { return !passed(t.Name) }) {
+		if len(f.Tests) == 0 || slices.ContainsFunc(f.Tests, func(t testsource.Test) bool { return !passed(t.Name) }) {
 			return false
 		}
 	}
@@ -368,17 +369,15 @@ func (p *proof) allTestsPassed(s treeResult, f testsource.File) bool {
 
 // classOf returns a file's class by the failing tests that the runs name. The class is "" if they name no test
 // of the file. A test that fails only in some runs is flaky.
-func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (of transcript.Proof, err error) {
+func (p *proof) classOf(s treeResult, f testsource.File) (of transcript.Proof) {
 	of.Shared = true
 	redRuns, testedRuns := 0, 0 // runs with a failing test of the file, and those of them in which the file loaded
 	failsWithChange := false    // a test of the file fails with the change, too
 	for _, run := range s.runs {
 		isRed, wasTested := false, false
 		for _, x := range run.failures {
-			belongs, shared, err := p.locator.BelongsTo(ctx, x, f)
+			belongs, shared := x.BelongsTo(f)
 			switch {
-			case err != nil:
-				return of, err
 			case !belongs:
 			case !p.passesWithChange(x):
 				failsWithChange = true
@@ -397,7 +396,7 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (o
 	}
 	switch {
 	case redRuns == 0 && failsWithChange:
-		return transcript.Proof{Class: transcript.Unknown, Note: "what fails there is not told to pass with the change"}, nil
+		return transcript.Proof{Class: transcript.Unknown, Note: "what fails there is not told to pass with the change"}
 	case redRuns == 0: // the runs name no test of the file
 	case redRuns < len(s.runs):
 		of.Class = transcript.FlakyProof
@@ -406,7 +405,7 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (o
 	default:
 		of.Class = transcript.Proven
 	}
-	return of, nil
+	return of
 }
 
 // passesWithChange reports whether a test that fails on the base passes with the change. If the

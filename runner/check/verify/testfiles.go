@@ -85,10 +85,11 @@ func (c Checks) addFile(t *testFiles, f changedFile) error {
 		return nil
 	}
 	if !now.NotRegular {
-		var err error
-		if now.Text, err = c.textOf(f.NewID); err != nil {
+		text, err := c.textOf(f.NewID)
+		if err != nil {
 			return err
 		}
+		now = testsource.NewFile(f.Path, text)
 	}
 	if f.isMovedHere {
 		t.movedTests = append(t.movedTests, now)
@@ -108,7 +109,7 @@ func (c Checks) addBaseVersion(t *testFiles, f changedFile) error {
 	if err != nil {
 		return err
 	}
-	t.baseTests = append(t.baseTests, testsource.File{Path: f.Path, Text: text})
+	t.baseTests = append(t.baseTests, testsource.NewFile(f.Path, text))
 	return nil
 }
 

@@ -11,8 +11,12 @@ import (
 // File is a test file before or after a change.
 type File struct {
 	Path       string
-	Text       string
-	NotRegular bool // it is a link or something else that is no file; it is never copied to the base
+	NotRegular bool   // it is a link or something else that is no file; it is never copied to the base
+	Tests      []Test // that it declares
+	Known      bool   // its language is known; otherwise it has no Tests
+
+	text   string
+	byName map[string]Test // the first of Tests with each name
 }
 
 // language describes how tests look in a language.
@@ -69,26 +73,38 @@ type Test struct {
 	Line int
 }
 
-// Tests returns the tests that a file declares. known is false for an unknown language.
-func (f File) Tests() (all []Test, known bool) {
-	lang, known := languages()[path.Ext(f.Path)]
+// NewFile returns the file at filePath with a text, and the tests that it declares.
+func NewFile(filePath, text string) File {
+	f := File{Path: filePath, text: text, byName: map[string]Test{}}
+	lang, known := languages()[path.Ext(filePath)]
+	f.Known = known
 	if !known {
-		return nil, false
+		return f
 	}
 	const maxTests = 1000
 	line, from := 1, 0
-	for _, m := range lang.declaration.FindAllStringSubmatchIndex(f.Text, maxTests) {
+	for _, m := range lang.declaration.FindAllStringSubmatchIndex(text, maxTests) {
 		for group := range slices.Chunk(m[2:], 2) {
 			begin, end := group[0], group[1]
 			if begin < 0 { // the group did not match
 				continue
 			}
-			line += strings.Count(f.Text[from:begin], "\n")
+			line += strings.Count(text[from:begin], "\n")
 			from = begin
-			all = append(all, Test{f.Text[begin:end], line})
+			test := Test{text[begin:end], line}
+			f.Tests = append(f.Tests, test)
+			if !f.Declares(test.Name) {
+				f.byName[test.Name] = test
+			}
 		}
 	}
-	return all, true
+	return f
+}
+
+// Declares reports whether a file of a known language declares a test with exactly this name.
+func (f File) Declares(name string) bool {
+	_, found := f.byName[name]
+	return found
 }
 
 // HasTests reports whether a file has tests. In an unknown language, its name decides.
@@ -99,33 +115,14 @@ func (f File) HasTests() bool {
 		name := strings.ToLower(path.Base(f.Path))
 		return strings.Contains(name, "test") || strings.Contains(name, "spec")
 	case lang.anyTest != nil:
-		return lang.anyTest.MatchString(f.Text)
+		return lang.anyTest.MatchString(f.text)
 	}
-	return lang.declaration.MatchString(f.Text)
+	return lang.declaration.MatchString(f.text)
 }
 
-// finder finds the tests of a file by name.
-type finder struct {
-	File
-	known  bool
-	byName map[string]Test // the first test of each name; empty if the language is unknown
-}
-
-// finder returns a finder for the file's tests.
-func (f File) finder() finder {
-	all, known := f.Tests()
-	byName := make(map[string]Test, len(all))
-	for _, d := range all {
-		if _, twice := byName[d.Name]; !twice {
-			byName[d.Name] = d
-		}
-	}
-	return finder{f, known, byName}
-}
-
-// find returns the test that a name in an output means. The output's name may include enclosing
+// Find returns the test that a name in an output means. The output's name may include enclosing
 // names and parameters. ok is false if the file has no such test.
-func (f finder) find(name string) (test Test, ok bool) {
+func (f File) Find(name string) (test Test, ok bool) {
 	if path.Ext(f.Path) == ".go" {
 		name, _, _ = strings.Cut(name, "/")
 	}
@@ -148,12 +145,12 @@ func (f finder) find(name string) (test Test, ok bool) {
 }
 
 // findDeclared returns the test with a name. In an unknown language any word of the file is a name.
-func (f finder) findDeclared(name string) (test Test, ok bool) {
-	if f.known {
+func (f File) findDeclared(name string) (test Test, ok bool) {
+	if f.Known {
 		test, ok = f.byName[name]
 		return test, ok
 	}
-	line := lineOfWord(f.Text, name)
+	line := lineOfWord(f.text, name)
 	return Test{name, line}, line > 0
 }
 

@@ -16,6 +16,18 @@ type Failure struct {
 	Line        int
 	LoadError   bool // it does not compile or load, so nothing ran
 	AtThrowSite bool // File and Line are where it failed, which may be in code that it calls
+
+	Owner *File // the file that the failure belongs to, by Locate; nil for none
+}
+
+// BelongsTo reports whether the failure belongs to a file. shared means that the output named another Go file of
+// the folder: files that compile together share a compile error.
+func (x Failure) BelongsTo(f File) (belongs, shared bool) {
+	if x.Owner == nil || x.Owner.Path == f.Path {
+		return x.Owner != nil, false
+	}
+	shared = x.LoadError && samePackage(x.Owner.Path, f.Path)
+	return shared, shared
 }
 
 // Failures returns the failing tests of results, in their order. Each file that does not load is one failure.

@@ -15,81 +15,60 @@ import (
 // Locator finds the test file of a failing test. A name that fits several files belongs to none.
 type Locator struct {
 	checkout      *gitops.Checkout
-	files         []finder
+	files         []File
 	modules       map[string]string // Go modules by folder
 	uniqueEndings map[string]bool   // endings of paths; true if only one file of the repository has it
-	owners        map[Failure]int   // results of ownerIndex
 }
 
 // NewLocator returns a locator for test files.
 func NewLocator(checkout *gitops.Checkout, files []File) *Locator {
-	finders := make([]finder, len(files))
-	for i, f := range files {
-		finders[i] = f.finder()
-	}
-	return &Locator{checkout, finders, map[string]string{}, map[string]bool{}, map[Failure]int{}}
+	return &Locator{checkout, files, map[string]string{}, map[string]bool{}}
 }
 
-// BelongsTo reports whether a failure belongs to a file. shared means that the output named another Go file of
-// the folder: files that compile together share a compile error.
-func (n *Locator) BelongsTo(ctx context.Context, x Failure, f File) (belongs, shared bool, err error) {
-	owner, err := n.ownerIndex(ctx, x)
-	if err != nil || owner < 0 {
-		return false, false, err
+// Locate sets the owners of failures.
+func (n *Locator) Locate(ctx context.Context, all []Failure) (err error) {
+	for i, x := range all {
+		if ctx.Err() != nil { // an output may name very many tests
+			return context.Cause(ctx)
+		}
+		var owner *File
+		if x.File == "" || x.AtThrowSite {
+			owner = n.findByName(x)
+		}
+		isTestFile := x.File != "" && (!x.AtThrowSite || slices.Contains(javaScript, path.Ext(x.File)))
+		if owner == nil && isTestFile {
+			if owner, err = n.findByPath(ctx, x); err != nil {
+				return err
+			}
+		}
+		all[i].Owner = owner
 	}
-	named := n.files[owner].Path
-	if named == f.Path {
-		return true, false, nil
-	}
-	shared = x.LoadError && samePackage(named, f.Path)
-	return shared, shared, nil
+	return nil
 }
 
-// ownerIndex returns the index of the file that a failure belongs to, or -1. It remembers the results.
-func (n *Locator) ownerIndex(ctx context.Context, x Failure) (owner int, err error) {
-	if owner, known := n.owners[x]; known {
-		return owner, nil
-	}
-	if ctx.Err() != nil { // an output may name very many tests
-		return -1, context.Cause(ctx)
-	}
-	owner = -1
-	if x.File == "" || x.AtThrowSite {
-		owner = n.indexByName(x)
-	}
-	isTestFile := x.File != "" && (!x.AtThrowSite || slices.Contains(javaScript, path.Ext(x.File)))
-	if owner < 0 && isTestFile {
-		owner, err = n.indexByPath(ctx, x)
-	}
-	if err == nil {
-		n.owners[x] = owner
-	}
-	return owner, err
-}
-
-// indexByPath returns the index of the file with the failure's path, or -1.
-func (n *Locator) indexByPath(ctx context.Context, x Failure) (int, error) {
-	found, longest := -1, 0
-	for i, f := range n.files {
+// findByPath returns the file with the failure's path, or nil.
+func (n *Locator) findByPath(ctx context.Context, x Failure) (longest *File, err error) {
+	for i := range n.files {
+		f := &n.files[i]
 		switch {
 		case f.Path == x.File:
-			return i, nil
+			return f, nil
 		case filepath.IsAbs(x.File) && strings.HasSuffix(x.File, "/"+f.Path):
-			if len(f.Path) > longest {
-				found, longest = i, len(f.Path)
+			if longest == nil || len(f.Path) > len(longest.Path) {
+				longest = f
 			}
 		case !strings.HasSuffix(f.Path, "/"+x.File): // another file
 		case x.Package != "" && n.packageOf(f.Path) != "":
 			if x.Package == n.packageOf(f.Path) {
-				return i, nil
+				return f, nil
 			}
 		default:
 			if is, err := n.isOnlyFile(ctx, x.File, f.Path); err != nil || is {
-				return i, err
+				return f, err
 			}
 		}
 	}
-	return found, nil
+	return longest, nil
 }
 
 // isOnlyFile reports whether file is the only one, in base and change, whose path has the ending end. Outputs name
@@ -111,32 +90,20 @@ func (n *Locator) isOnlyFile(ctx context.Context, end, file string) (bool, error
 	return n.uniqueEndings[end], nil
 }
 
-// indexByName returns the index of the only file that declares the failing test, or -1.
-func (n *Locator) indexByName(x Failure) int {
-	found := -1
-	for i, f := range n.files {
-		if _, declares := f.find(x.Name); !declares {
+// findByName returns the only file that declares the failing test, or nil.
+func (n *Locator) findByName(x Failure) (found *File) {
+	for i := range n.files {
+		f := &n.files[i]
+		_, declares := f.Find(x.Name)
+		if !declares || x.Package != "" && x.Package != n.packageOf(f.Path) {
 			continue
 		}
-		if x.Package != "" && x.Package != n.packageOf(f.Path) {
-			continue
+		if found != nil {
+			return nil
 		}
-		if found >= 0 {
-			return -1
-		}
-		found = i
+		found = f
 	}
 	return found
-}
-
-// Find returns the test in file f that a name in an output means. ok is false if there is none.
-func (n *Locator) Find(f File, name string) (t Test, ok bool) {
-	for _, each := range n.files {
-		if each.Path == f.Path {
-			return each.find(name)
-		}
-	}
-	return t, false
 }
 
 // packageOf returns the import path of the package of a Go file, or "" if it is unknown.
@@ -196,14 +163,12 @@ func (n *Locator) ListsOthersOnly(results *testresults.Results, f File) bool {
 // ranWithoutNamed reports whether an output names all tests and none of the file's. It is false if the file
 // declares names with placeholders.
 func (n *Locator) ranWithoutNamed(results *testresults.Results, f File) bool {
-	all, _ := f.Tests()
 	isTemplate := func(t Test) bool { return strings.ContainsAny(t.Name, "%$#") }
-	if len(all) == 0 || slices.ContainsFunc(all, isTemplate) || !results.NamesEach() {
+	if len(f.Tests) == 0 || slices.ContainsFunc(f.Tests, isTemplate) || !results.NamesEach() {
 		return false
 	}
-	tests := f.finder()
 	return !results.NamesAny(func(name string) bool {
-		_, found := tests.find(name)
+		_, found := f.Find(name)
 		return found
 	})
 }
@@ -229,9 +194,9 @@ func (n *Locator) PassedTests(results *testresults.Results, f File) func(name st
 	case ".py":
 		return func(name string) bool { return results.NamesPassed(f.Path + "::" + name) }
 	}
-	passed, tests := map[string]bool{}, f.finder()
+	passed := map[string]bool{}
 	results.NamesAny(func(name string) bool {
-		if t, found := tests.find(name); found {
+		if t, found := f.Find(name); found {
 			othersPassed, hasOthers := passed[t.Name]
 			passed[t.Name] = results.NamesPassed(name) && (othersPassed || !hasOthers)
 		}

@@ -60,9 +60,8 @@ func FuzzFailures(f *testing.F) {
 				t.Errorf("%+v", x)
 			}
 		}
-		file := File{Path: "a/x_test.go", Text: output}
-		tests, _ := file.Tests()
-		for _, d := range tests {
+		file := NewFile("a/x_test.go", output)
+		for _, d := range file.Tests {
 			if d.Line < 1 || d.Line > strings.Count(output, "\n")+1 || len(d.Name) < 100 && !declaresIt(file, d.Name) {
 				t.Errorf("%+v", d)
 			}
@@ -71,7 +70,7 @@ func FuzzFailures(f *testing.F) {
 }
 
 func declaresIt(f File, name string) bool {
-	_, is := f.finder().find(name)
+	_, is := f.Find(name)
 	return is
 }
 
@@ -89,13 +88,13 @@ func TestListsDeclaredTests(t *testing.T) {
 		{"a.bats", "@test \"one is\" {\n", "one is:1", true},
 		{"a.zig", "test \"x\" {}", "", false},
 	} {
-		all, known := File{Path: c.path, Text: c.text}.Tests()
+		file := NewFile(c.path, c.text)
 		var got []string
-		for _, d := range all {
+		for _, d := range file.Tests {
 			got = append(got, d.Name+":"+string(rune('0'+d.Line)))
 		}
 		must.Same(t, c.want, strings.Join(got, " "), c.path, got)
-		must.Same(t, c.known, known, c.path, got)
+		must.Same(t, c.known, file.Known, c.path, got)
 	}
 }
 
@@ -107,13 +106,13 @@ func TestLocatesFailures(t *testing.T) {
 	repo.Commit("base")
 	checkout := must.Get(gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = checkout.Close() })
-	file := File{Path: "pkg/a/x_test.go", Text: "func TestOne(t *testing.T) {}"}
-	py := File{Path: "tests/test_a.py", Text: "def test_one():"}
-	other := File{Path: "tests/test_b.py", Text: "def test_two():"}
-	java := File{Path: "src/test/java/com/example/GreetTest.java", Text: "@Test void one() {}"}
-	js := File{Path: "a.test.js", Text: "it('says hello', f)\nit('says', f)"}
-	sub := File{Path: "sub/a/z_test.go", Text: "func TestOne(t *testing.T) {}\n// func TestTwo(t) is no test\n"}
-	sh := File{Path: "tests/run", Text: "adds() { :; }\ntakes more { :; }\n"}
+	file := NewFile("pkg/a/x_test.go", "func TestOne(t *testing.T) {}")
+	py := NewFile("tests/test_a.py", "def test_one():")
+	other := NewFile("tests/test_b.py", "def test_two():")
+	java := NewFile("src/test/java/com/example/GreetTest.java", "@Test void one() {}")
+	js := NewFile("a.test.js", "it('says hello', f)\nit('says', f)")
+	sub := NewFile("sub/a/z_test.go", "func TestOne(t *testing.T) {}\n// func TestTwo(t) is no test\n")
+	sh := NewFile("tests/run", "adds() { :; }\ntakes more { :; }\n")
 	all := []File{file, py, other, java, js, sub, sh, {Path: "pkg/a/y_test.go"}, {Path: "one/tests/test_c.py"}, {Path: "two/tests/test_c.py"}}
 	for _, c := range []struct {
 		x    Failure
@@ -151,11 +150,10 @@ func TestLocatesFailures(t *testing.T) {
 		{Failure{Name: "adds"}, sh.Path},
 		{Failure{Name: "takes"}, ""},
 	} {
-		names, got := NewLocator(checkout, all), ""
+		located, got := []Failure{c.x}, ""
+		must.Do(t, NewLocator(checkout, all).Locate(t.Context(), located))
 		for _, f := range all {
-			is, _, err := names.BelongsTo(t.Context(), c.x, f)
-			must.Do(t, err)
-			if is {
+			if is, _ := located[0].BelongsTo(f); is {
 				got += " " + f.Path
 			}
 		}
