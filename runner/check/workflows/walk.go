@@ -269,7 +269,6 @@ func (k *walk) followReusable(call *actionlint.WorkflowCall, r *rights, depth in
 // actionFile has the fields of an action.yml that matter here.
 type actionFile struct {
 	Runs struct {
-		Using string `yaml:"using"`
 		Main  string `yaml:"main"`
 		Pre   string `yaml:"pre"`
 		Post  string `yaml:"post"`

@@ -27,8 +27,8 @@ type Event struct {
 	Comment       *Comment       `json:"comment"`
 	Review        *Review        `json:"review"`
 	PullRequest   *PullRequest   `json:"pull_request"`
-	WorkflowRun   *WorkflowRun   `json:"workflow_run"`
-	CheckSuite    *CheckSuite    `json:"check_suite"`
+	WorkflowRun   *Checks        `json:"workflow_run"`
+	CheckSuite    *Checks        `json:"check_suite"`
 	Inputs        map[string]any `json:"inputs"`         // of workflow_dispatch
 	ClientPayload map[string]any `json:"client_payload"` // of repository_dispatch
 }
@@ -107,37 +107,12 @@ func (r *Repository) Name() string {
 	return r.FullName
 }
 
-// WorkflowRun is a run of another workflow, possibly for a fork.
-type WorkflowRun struct {
-	ID             int64        `json:"id"`
-	Name           string       `json:"name"`
-	Event          string       `json:"event"`      // that started it
-	Conclusion     string       `json:"conclusion"` // success, failure, timed_out, …; "" until it is completed
-	Attempt        int          `json:"run_attempt"`
-	HeadSHA        string       `json:"head_sha"`
-	HeadBranch     string       `json:"head_branch"`
-	HeadRepository *Repository  `json:"head_repository"`
-	PullRequests   []PullNumber `json:"pull_requests"` // of its branch; none for a fork's
-}
-
-// CheckSuite is the result of an app's checks on a commit.
-type CheckSuite struct {
-	ID           int64        `json:"id"`
-	Conclusion   string       `json:"conclusion"` // as of a WorkflowRun
-	HeadSHA      string       `json:"head_sha"`
-	HeadBranch   string       `json:"head_branch"` // "" for a fork's
-	App          App          `json:"app"`
-	PullRequests []PullNumber `json:"pull_requests"` // as of a WorkflowRun
-}
-
-// App is who made checks.
-type App struct {
-	Slug string `json:"slug"`
-}
-
-// PullNumber is a pull request in an event without its details.
-type PullNumber struct {
-	Number int `json:"number"`
+// Checks are the checks in an event: a run of another workflow, possibly for a fork, or the suite of an app.
+type Checks struct {
+	Name           string      `json:"name"`       // of the workflow
+	Conclusion     string      `json:"conclusion"` // success, failure, timed_out, …; "" until they are completed
+	HeadSHA        string      `json:"head_sha"`
+	HeadRepository *Repository `json:"head_repository"` // of a workflow run
 }
 
 // TimeOnIssue returns the time of the event on its issue: the creation of the comment, else the
