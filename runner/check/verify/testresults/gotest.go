@@ -224,15 +224,20 @@ func (g *goText) endPackage(text string) bool {
 	if strings.HasSuffix(rest, " failed]") {
 		other = loadFailure(name, rest, g.builds[name])
 	}
-	crashed, namesAll := g.current.crashed, g.current.namesAll // addTo resets them
-	g.current.addTo(name, &g.results, other)
-	if !other.LoadError {
-		g.results.addUnit(Package, name)
-	}
-	if !crashed && !other.LoadError {
-		recordRan(name, &g.results, namesAll)
-	}
+	addFailedPackage(name, &g.current, &g.results, other)
 	return true
+}
+
+// addFailedPackage adds a package that failed. failure is the package's own, if it does not compile or no test failed.
+func addFailedPackage(name string, p *goPackage, results *Results, failure *Test) {
+	crashed, namesAll, ran := p.crashed, p.namesAll, !failure.LoadError // addTo resets them
+	p.addTo(name, results, failure)
+	if ran {
+		results.addUnit(Package, name)
+	}
+	if ran && !crashed {
+		recordRan(name, results, namesAll)
+	}
 }
 
 // addPassedPackage adds a package that passed. hasTests is false if it had no tests to run.
@@ -312,10 +317,11 @@ func (g *goJSON) line(text string) {
 		return
 	}
 	if p == nil {
-		p = &goPackage{remaining: &g.remaining, namesAll: true}
+		p = &goPackage{remaining: &g.remaining}
 		g.packages[event.Package] = p
 		g.order = append(g.order, event.Package)
 	}
+	p.namesAll = true // in JSON each test has an event
 	g.recordEvent(p, event)
 }
 
@@ -329,21 +335,15 @@ func (g *goJSON) recordEvent(p *goPackage, e goEvent) {
 	case isEnd && e.Test != "":
 		p.recordEnd(e.Test, strings.ToUpper(e.Action))
 	case e.Action == "pass":
-		p.namesAll = true // in JSON each test has an event
 		hasTests := len(p.passed)+len(p.skipped) > 0
 		addPassedPackage(name, p, &g.results, hasTests)
 	case e.Action == "skip": // the package has no tests
 		p.addTo(name, &g.results, nil)
 		g.results.seen = true
 	case e.Action == "fail" && e.FailedBuild != "":
-		p.addTo(name, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]))
+		addFailedPackage(name, p, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]))
 	case e.Action == "fail":
-		crashed := p.crashed
-		g.results.addUnit(Package, name)
-		p.addTo(name, &g.results, &Test{Name: name, Message: noTest})
-		if !crashed {
-			recordRan(name, &g.results, true)
-		}
+		addFailedPackage(name, p, &g.results, &Test{Name: name, Message: noTest})
 	}
 }
 
