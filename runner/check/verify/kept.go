@@ -13,7 +13,6 @@ import (
 // BaselineCache caches baseline results of earlier runs.
 type BaselineCache struct {
 	*record.Baselines
-	runID string
 	// machine identifies the machine and this build of agent-ci.
 	machine []string
 }
@@ -35,65 +34,47 @@ func (c Checks) baselineKey(i int) (string, error) {
 	return record.DigestOf(key), nil
 }
 
-// cachedBaselines maps the checks with a green cached baseline, by index, to the runs that cached it. Red results
-// are not cached, because trusting them would make the verdict more lenient.
-func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
-	from := map[int]string{}
-	for i := range c.Job.Verify {
-		key, err := c.baselineKey(i)
-		if err != nil {
-			return nil, fmt.Errorf("look for a kept baseline: %w", err)
-		}
-		if run := c.BaselineCache.GreenRun(key, now); run != "" {
-			from[i] = run
-		}
-	}
-	return from, nil
-}
-
 // runOnBase returns the results of the needed checks on the base of s. needed and the results have an entry for
-// each check of the job. A check with a cached green result does not run. The other green results are cached.
-// Without a cache, or on another base than the run's own, all needed checks run.
+// each check of the job. A check with a cached green result does not run. The other green results are cached. Red ones
+// are not, because trusting them would make the verdict more lenient. Without a cache, or on another base than the
+// run's own, all needed checks run.
 func (c Checks) runOnBase(ctx context.Context, s suite, needed []bool) ([]result, error) {
 	isOwnBase := s.base.SHA == c.Workspace.Base().SHA
 	s.keepsCaches = isOwnBase && c.Sandboxes.Overlaid()
 	if c.BaselineCache == nil || !isOwnBase {
 		return c.runOn(ctx, s, needed)
 	}
-	now := time.Now()
-	from, err := c.cachedBaselines(now)
-	if err != nil {
-		return nil, err
-	}
-	uncached := slices.Clone(needed)
-	for i := range from {
-		uncached[i] = false
+	now, uncached := time.Now(), slices.Clone(needed)
+	keys, from := make([]string, len(needed)), make([]string, len(needed)) // from: the runs that cached a result
+	for i := range needed {
+		var err error
+		if keys[i], err = c.baselineKey(i); err != nil {
+			return nil, fmt.Errorf("look for a kept baseline: %w", err)
+		}
+		from[i] = c.BaselineCache.GreenRun(keys[i], now)
+		uncached[i] = needed[i] && from[i] == ""
 	}
 	results, err := c.runOn(ctx, s, uncached)
 	if err != nil {
 		return results, err
 	}
 	for i, run := range from {
-		if needed[i] {
+		if needed[i] && run != "" {
 			results[i] = result{state: "green", fromRun: run}
 		}
 	}
-	c.cacheGreen(results, now)
+	c.cacheGreen(keys, results, now)
 	c.BaselineCache.RemoveExpired(now)
 	return results, nil
 }
 
-// cacheGreen caches the green results of checks that ran now. A failure is a warning.
-func (c Checks) cacheGreen(results []result, now time.Time) {
+// cacheGreen caches the green results of checks that ran now, by the checks' keys. A failure is a warning.
+func (c Checks) cacheGreen(keys []string, results []result, now time.Time) {
 	for i, r := range results {
 		if r.state != "green" || len(r.runs) == 0 {
 			continue
 		}
-		key, err := c.baselineKey(i)
-		if err == nil {
-			err = c.BaselineCache.PutGreen(key, c.BaselineCache.runID, now)
-		}
-		if err != nil {
+		if err := c.BaselineCache.PutGreen(keys[i], c.Record.ID, now); err != nil {
 			c.Record.Warn("baseline_not_kept", "The baseline of %s could not be kept for later runs: %v.", c.Job.Verify[i].Name, err)
 			return
 		}

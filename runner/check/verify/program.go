@@ -29,7 +29,7 @@ func OpenBaselineCache(rec *record.Record, path string, boxes *confine.Sandboxes
 		rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
 		return nil
 	}
-	return &BaselineCache{Baselines: kept, runID: rec.ID, machine: append(boxes.MachineID(), program)}
+	return &BaselineCache{Baselines: kept, machine: append(boxes.MachineID(), program)}
 }
 
 // programID returns Go's build ID, or else the program's digest, which takes as long as a short run.
