@@ -135,8 +135,9 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 		return
 	}
 	d.places[path] = d.placeOf(node)
+	complaint, meant := "", ""
 	if kind := shapes[k.Shape].kind; kind != 0 && node.Kind != kind {
-		d.reportWrongType(k, path, node)
+		d.ReportAtNode(path, node, k.wrongType(node))
 		return
 	}
 	switch k.Shape {
@@ -149,19 +150,22 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 	case OpenMap:
 		d.replaceForeignMap(k, path, node, into)
 	case Text:
-		d.mergeText(k, path, node, into)
+		complaint, meant = k.readText(node, into, d.Lenient[path])
 	case Integer:
-		d.mergeInteger(k, path, node, into)
+		complaint, meant = k.readInteger(node, into)
 	case Decimal:
-		d.mergeDecimal(k, path, node, into)
+		complaint, meant = k.readDecimal(node, into)
 	case Boolean:
-		d.mergeBoolean(k, path, node, into)
+		complaint, meant = k.readBoolean(node, into)
 	case Duration:
-		d.mergeDuration(k, path, node, into)
+		complaint, meant = k.readDuration(node, into)
 	case Either:
 		d.replaceMultiNotation(k, path, node, into)
 	case Undecoded:
 		into.Addr().Interface().(RawMapping).SetNode(d.currentName, node)
+	}
+	if complaint != "" {
+		d.ReportAtNode(path, node, complaint, meant)
 	}
 }
 
@@ -169,7 +173,7 @@ func (d *Decoder) mergeValue(k *Key, path string, node *yaml.Node, into reflect.
 func (d *Decoder) replaceMultiNotation(k *Key, path string, node *yaml.Node, into reflect.Value) {
 	notation := k.notations[node.Kind]
 	if notation == nil {
-		d.reportWrongType(k, path, node)
+		d.ReportAtNode(path, node, k.wrongType(node))
 		return
 	}
 	into.SetZero()

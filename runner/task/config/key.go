@@ -133,7 +133,8 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 	case Either:
 		k.addNotations(terms)
 	case List:
-		k.Elem = &Key{Path: k.Path + "[]", Constraints: Constraints{Form: k.Form, Values: k.Values, Foreign: k.Foreign, NonEmpty: !k.allowsBlank, Scalars: k.Scalars}, goType: k.goType.Elem()}
+		k.Elem = &Key{Path: k.Path + "[]", Constraints: k.Constraints, goType: k.goType.Elem()}
+		k.Elem.NonEmpty = !k.allowsBlank
 		k.Elem.deriveFromType(terms)
 		k.Scalars = false
 		if k.Elem.Shape != Either {
@@ -146,7 +147,8 @@ func (k *Key) deriveFromType(terms Terms) *Key {
 			}
 		}
 	case TextMap, GroupMap:
-		k.Elem = &Key{Path: k.Path + ".*", Constraints: Constraints{Form: k.Form, Scalars: k.Shape == TextMap, Suggest: k.Suggest}, goType: k.goType.Elem()}
+		k.Elem = &Key{Path: k.Path + ".*", Constraints: k.Constraints, goType: k.goType.Elem()}
+		k.Elem.Scalars = k.Shape == TextMap
 		k.Elem.deriveFromType(terms)
 	}
 	return k
@@ -168,8 +170,8 @@ func tagWords(tag reflect.StructTag) map[string]string {
 	return words
 }
 
-// readTag reads the rule of k from the words of its tag, except for its default. A word in the tag's config that
-// belongs to no rule panics; text and list are read elsewhere.
+// readTag reads the rule of k from the words of its tag, except for its default. It panics for
+// an unknown word in the tag's config; text and list are read elsewhere.
 func (k *Key) readTag(tag map[string]string, terms Terms) {
 	k.Meaning, k.Example, k.emptyListHint = tag["about"], tag["example"], tag["instead"]
 	k.Form, k.Names = namedTerm[*form.Form](terms, tag["form"]), namedTerm[*form.Form](terms, tag["names"])
@@ -186,22 +188,12 @@ func (k *Key) readTag(tag map[string]string, terms Terms) {
 			panic("a span tag is MIN..MAX or MIN..: " + span)
 		}
 	}
+	flags := map[string]*bool{
+		"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.allowsBlank,
+		"": new(bool), "text": new(bool), "list": new(bool),
+	}
 	for word := range strings.SplitSeq(tag["config"], ",") {
-		switch word {
-		case "required":
-			k.Required = true
-		case "alone":
-			k.Alone = true
-		case "nonempty":
-			k.NonEmpty = true
-		case "scalars":
-			k.Scalars = true
-		case "blank":
-			k.allowsBlank = true
-		case "", "text", "list":
-		default:
-			panic("unknown word in a config tag: " + word)
-		}
+		*flags[word] = true
 	}
 }
 
@@ -267,7 +259,7 @@ func (k *Key) addNotations(terms Terms) {
 	for i := range k.goType.NumField() {
 		switch kind, _, _ := strings.Cut(k.goType.Field(i).Tag.Get("config"), ","); kind {
 		case "text":
-			k.notations[yaml.ScalarNode] = &Key{Constraints: Constraints{Form: k.Form, Values: k.Values, NonEmpty: k.NonEmpty, Required: k.Required, Scalars: k.Scalars}, Shape: Text, fieldIndex: i}
+			k.notations[yaml.ScalarNode] = &Key{Constraints: k.Constraints, Shape: Text, fieldIndex: i}
 		case "list":
 			k.notations[yaml.SequenceNode] = fieldKey(k.goType, i, "", terms)
 		}

@@ -44,33 +44,31 @@ func describeNode(node *yaml.Node) string {
 	}
 }
 
-// reportWrongType reports a value of the wrong type.
-func (d *Decoder) reportWrongType(k *Key, path string, node *yaml.Node) {
+// wrongType returns a message for a value of the wrong type.
+func (k *Key) wrongType(node *yaml.Node) string {
 	message := "must be " + k.DescribeType()
 	if k.Example != "" {
 		message += " such as " + k.Example
 	}
-	d.ReportAtNode(path, node, message+", not "+describeNode(node))
+	return message + ", not " + describeNode(node)
 }
 
-// mergeText stores a text in into, even if it is not valid. For a key with Scalars, numbers and truth values
-// count as text. Texts in d.Lenient are not checked.
-func (d *Decoder) mergeText(k *Key, path string, node *yaml.Node, into reflect.Value) {
+// readText stores a text in into, even if it is not valid. For a key with Scalars, numbers and truth values
+// count as text. The form of a lenient text is not checked.
+func (k *Key) readText(node *yaml.Node, into reflect.Value, lenient bool) (complaint, meant string) {
 	isText := k.Scalars || node.Tag == textTag || node.Tag == timeTag
 	if isText {
 		into.SetString(node.Value)
-		if d.Lenient[path] {
-			return
+		if lenient {
+			return "", ""
 		}
 	}
-	complaint, meant := k.TextProblem(node.Value)
+	complaint, meant = k.TextProblem(node.Value)
 	isWrongChoice := k.Values != nil && complaint != ""
-	switch {
-	case !isText && !isWrongChoice: // such as the number 12 for a name; a message about choices says more
-		d.ReportAtNode(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
-	case complaint != "":
-		d.ReportAtNode(path, node, complaint, meant)
+	if !isText && !isWrongChoice { // such as the number 12 for a name; a message about choices says more
+		return "must be text, not " + describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60))
 	}
+	return complaint, meant
 }
 
 // TextProblem returns a message for a wrong text and the likely correct one. Both are "" for a valid text.
@@ -113,27 +111,25 @@ func (k *Key) listValues() string {
 	return strings.Join(shown, ", ")
 }
 
-// mergeInteger accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
+// readInteger accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
 // versions disagree on 010, and 4_000_000 is text in YAML 1.2. It suggests the digits for a number in another
 // notation.
-func (d *Decoder) mergeInteger(k *Key, path string, node *yaml.Node, into reflect.Value) {
+func (k *Key) readInteger(node *yaml.Node, into reflect.Value) (complaint, meant string) {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
 	isPlain := node.Tag == intTag && err == nil && strconv.FormatInt(number, 10) == node.Value
-	complaint := k.Span.problemWith(number)
+	complaint = k.Span.problemWith(number)
 	switch {
-	case isPlain && complaint != "":
-		d.ReportAtNode(path, node, complaint)
-		return
-	case isPlain:
+	case isPlain && complaint == "":
 		into.SetInt(number)
-		return
+		return "", ""
+	case isPlain:
+		return complaint, ""
 	}
-	meant := toPlainDigits(node.Value)
+	meant = toPlainDigits(node.Value)
 	if _, err := strconv.ParseInt(meant, 10, 64); err == nil {
-		d.ReportAtNode(path, node, "must be a whole number in plain digits", meant)
-		return
+		return "must be a whole number in plain digits", meant
 	}
-	d.reportWrongType(k, path, node)
+	return k.wrongType(node), ""
 }
 
 // toPlainDigits rewrites a number in plain digits: "$1,000" and "1e3" give 1000, and other texts "".
@@ -162,52 +158,52 @@ func (s *Span) problemWith(number int64) string {
 	}
 }
 
-// mergeDecimal stores a number of 0 or more in into.
-func (d *Decoder) mergeDecimal(k *Key, path string, node *yaml.Node, into reflect.Value) {
+// readDecimal stores a number of 0 or more in into.
+func (k *Key) readDecimal(node *yaml.Node, into reflect.Value) (complaint, meant string) {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	isNumber, meant := node.Tag == intTag || node.Tag == floatTag, toPlainDigits(node.Value)
 	switch {
 	case !isNumber && meant != "":
-		d.ReportAtNode(path, node, "must be a number in plain digits", meant)
+		return "must be a number in plain digits", meant
 	case !isNumber || err != nil:
-		d.reportWrongType(k, path, node)
+		return k.wrongType(node), ""
 	case number < 0:
-		d.ReportAtNode(path, node, "must be 0 or more")
-	default:
-		into.SetFloat(number)
+		return "must be 0 or more", ""
 	}
+	into.SetFloat(number)
+	return "", ""
 }
 
-// mergeBoolean accepts only true and false, because versions of YAML disagree on yes and on.
-func (d *Decoder) mergeBoolean(k *Key, path string, node *yaml.Node, into reflect.Value) {
+// readBoolean accepts only true and false, because versions of YAML disagree on yes and on.
+func (k *Key) readBoolean(node *yaml.Node, into reflect.Value) (complaint, meant string) {
 	word := strings.ToLower(node.Value)
 	isTrue := slices.Contains([]string{"true", "yes", "on", "y"}, word)
 	switch {
 	case node.Tag == boolTag:
 		into.SetBool(isTrue)
+		return "", ""
 	case isTrue || slices.Contains([]string{"false", "no", "off", "n"}, word):
-		d.ReportAtNode(path, node, "must be true or false, without quotes", strconv.FormatBool(isTrue))
-	default:
-		d.reportWrongType(k, path, node)
+		return "must be true or false, without quotes", strconv.FormatBool(isTrue)
 	}
+	return k.wrongType(node), ""
 }
 
-// mergeDuration stores a positive duration in into.
-func (d *Decoder) mergeDuration(k *Key, path string, node *yaml.Node, into reflect.Value) {
+// readDuration stores a positive duration in into.
+func (k *Key) readDuration(node *yaml.Node, into reflect.Value) (complaint, meant string) {
 	parsed, err := time.ParseDuration(node.Value)
 	switch {
 	case node.Tag == intTag:
 		number := clip.Bytes(node.Value, 20)
-		d.ReportAtNode(path, node, "must be a duration with its unit, not the number "+number, number+"m")
+		return "must be a duration with its unit, not the number " + number, number + "m"
 	case node.Tag != textTag:
-		d.reportWrongType(k, path, node)
+		return k.wrongType(node), ""
 	case err != nil:
-		d.ReportAtNode(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
+		return "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value)
 	case parsed <= 0:
-		d.ReportAtNode(path, node, "must be longer than 0s")
-	default:
-		into.SetInt(int64(parsed))
+		return "must be longer than 0s", ""
 	}
+	into.SetInt(int64(parsed))
+	return "", ""
 }
 
 // suggestDuration converts "5 minutes" or "1d" to a valid duration. It returns "" for other texts.
