@@ -76,7 +76,7 @@ var roomKnows = map[string][]string{
 		"runner/record/transcript/markdown",
 	},
 	"runner/record/runs":     {"runner/record/outcome", "runner/record", "runner/record/transcript", "policy/sandbox"},
-	"runner/setup/onboard":   {"gitops/forge", "runner/record/boundedfile", "runner/record/outcome", "policy/reach"},
+	"runner/setup/onboard":   {"gitops/forge", "gitops/github", "runner/record/boundedfile", "runner/record/outcome", "policy/reach"},
 	"runner/setup/preflight": {"runner/task/job", "runner/record/outcome", "runner/publish", "runner/task/settings", "runner/agent/provider", "policy"},
 	"runner/publish/repair":  {"runner/check/judge", "runner/record", "runner/task", "gitops"},
 	"runner/publish":         {"runner/task/form", "runner/agent/hooks", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},

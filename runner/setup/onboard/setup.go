@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
 )
 
 const (
@@ -21,17 +22,6 @@ const (
 
 	setupBranch = "agent-ci-setup"
 )
-
-// Repository is the used part of a GitHub repository.
-type Repository interface {
-	forge.Repository
-	PutSecret(ctx context.Context, name, value string) error
-	LetWorkflowsOpenPullRequests(ctx context.Context) error
-	CreateLabel(ctx context.Context, name, color, description string) error
-	HasSecret(ctx context.Context, name string) (bool, error)
-	Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error)
-	Blob(ctx context.Context, id string) ([]byte, error)
-}
 
 // Setup describes what to set up in a repository on GitHub.
 type Setup struct {
@@ -55,7 +45,7 @@ type Report struct {
 // Apply sets up the repository. Steps that the token may not do are left to a person. If the files cannot
 // be added, it returns an error and the report so far. It checks first whether the setup can succeed. It
 // sets the secret last, because other workflows may use it.
-func (s Setup) Apply(ctx context.Context, r Repository) (report Report, err error) {
+func (s Setup) Apply(ctx context.Context, r github.Setup) (report Report, err error) {
 	found, err := s.readState(ctx, r)
 	if err != nil {
 		return report, err
@@ -106,7 +96,7 @@ func (s Setup) filesToAdd() ([]File, error) {
 }
 
 // defaultBranchTip returns the default branch and its last commit.
-func defaultBranchTip(ctx context.Context, r Repository) (branch string, head *forge.Commit, err error) {
+func defaultBranchTip(ctx context.Context, r github.Setup) (branch string, head *forge.Commit, err error) {
 	if branch, err = r.DefaultBranch(ctx); err != nil {
 		return "", nil, err
 	}
@@ -120,7 +110,7 @@ func defaultBranchTip(ctx context.Context, r Repository) (branch string, head *f
 }
 
 // setSecret sets the secret with the key, unless it exists and s.Replace is false.
-func (s Setup) setSecret(ctx context.Context, r Repository, report *Report) error {
+func (s Setup) setSecret(ctx context.Context, r github.Setup, report *Report) error {
 	page, name := s.Server+"/"+r.Name()+"/settings/secrets/actions", s.Provider.Secret
 	exists, err := r.HasSecret(ctx, name)
 	if exists && !s.Replace {
@@ -152,7 +142,7 @@ func (report *Report) addStep(ctx context.Context, err error, done, click string
 }
 
 // applySettings lets workflows open pull requests and creates the label. Failed steps are left to a person.
-func (s Setup) applySettings(ctx context.Context, r Repository, report *Report) error {
+func (s Setup) applySettings(ctx context.Context, r github.Setup, report *Report) error {
 	page := s.Server + "/" + r.Name()
 	err := report.addStep(ctx, r.LetWorkflowsOpenPullRequests(ctx), "workflows may open pull requests",
 		"turn on \"Allow GitHub Actions to create and approve pull requests\" under Workflow permissions: "+page+"/settings/actions")
@@ -193,7 +183,7 @@ func (s Setup) pullRequestBody(added []File, report Report) string {
 }
 
 // pushSetupBranch creates the setup's branch with one commit that adds the files.
-func pushSetupBranch(ctx context.Context, r Repository, head *forge.Commit, files []File) error {
+func pushSetupBranch(ctx context.Context, r github.Setup, head *forge.Commit, files []File) error {
 	var edits []forge.TreeEdit
 	for _, file := range files {
 		id, err := r.CreateBlob(ctx, bytes.NewReader(file.Content))

@@ -12,13 +12,14 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
 )
 
 // existingFiles maps the paths of existing workflows and defaults to the ids of their blobs.
 type existingFiles map[string]string
 
 // readExisting returns a tree's defaults and workflows. It fails if a link or folder has the path of a file to add.
-func readExisting(ctx context.Context, r Repository, tree string) (existingFiles, error) {
+func readExisting(ctx context.Context, r github.Setup, tree string) (existingFiles, error) {
 	existing := existingFiles{}
 	for _, folder := range []string{".github", ".github/workflows"} {
 		entries, err := r.Entries(ctx, tree, folder)
@@ -50,7 +51,7 @@ func isWorkflow(at string) bool {
 // checkProvider fails if the existing files together with the new ones would send a key to the wrong
 // provider. model is the model in the existing defaults, or "". It sets s.Provider.KeyEnv to that of the
 // defaults.
-func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existingFiles) (model string, err error) {
+func (s *Setup) checkProvider(ctx context.Context, r github.Setup, existing existingFiles) (model string, err error) {
 	id, hasDefaults := existing[DefaultsPath]
 	if !hasDefaults {
 		redirectsAll := s.Provider.BaseURL != "" // new defaults apply to all workflows
@@ -73,7 +74,7 @@ func (s *Setup) checkProvider(ctx context.Context, r Repository, existing existi
 
 // checkWorkflows fails if an existing workflow does not suit the provider. Only the wanted one counts, unless all is
 // set.
-func (s *Setup) checkWorkflows(ctx context.Context, r Repository, existing existingFiles, all bool) error {
+func (s *Setup) checkWorkflows(ctx context.Context, r github.Setup, existing existingFiles, all bool) error {
 	for _, path := range slices.Sorted(maps.Keys(existing)) {
 		isWanted := path == WorkflowPath(s.Workflow)
 		usesProvider := isWanted || all
@@ -145,7 +146,7 @@ type state struct {
 }
 
 // readState reads the repository's state before the setup. It fails if the setup could not be completed.
-func (s *Setup) readState(ctx context.Context, r Repository) (found state, err error) {
+func (s *Setup) readState(ctx context.Context, r github.Setup) (found state, err error) {
 	if found.base, found.head, err = defaultBranchTip(ctx, r); err != nil {
 		return found, err
 	}
@@ -193,7 +194,7 @@ func (s *Setup) readState(ctx context.Context, r Repository) (found state, err e
 }
 
 // openSetup returns the open pull request of a setup, or nil.
-func openSetup(ctx context.Context, r Repository) (*forge.PullRequest, error) {
+func openSetup(ctx context.Context, r github.Setup) (*forge.PullRequest, error) {
 	pull, err := r.FindPullRequest(ctx, setupBranch, "")
 	if err != nil || pull == nil || pull.State != "open" {
 		return nil, err
@@ -203,7 +204,7 @@ func openSetup(ctx context.Context, r Repository) (*forge.PullRequest, error) {
 
 // differenceToOpenPull returns how the open pull request differs from this setup, or "". providerErr says why the
 // provider does not suit its files; nil if it does.
-func (s *Setup) differenceToOpenPull(ctx context.Context, r Repository, g state, providerErr error) (string, error) {
+func (s *Setup) differenceToOpenPull(ctx context.Context, r github.Setup, g state, providerErr error) (string, error) {
 	switch {
 	case len(g.missing) > 0:
 		return "it has no " + g.missing[len(g.missing)-1].Path, nil
