@@ -23,7 +23,7 @@ var defaultBranchEvents = map[string]bool{
 // triggeredEvents returns the workflow's events that the pushed branch or its pull request triggers. For
 // some events GitHub runs the branch's version of a workflow, for others the default branch's. from
 // says which version w is.
-func (c Change) triggeredEvents(w *actionlint.Workflow, from origin) (names []string) {
+func (c Change) triggeredEvents(w workflow, from origin) (names []string) {
 	known := branchEvents
 	if from == ofBase {
 		known = defaultBranchEvents
@@ -112,11 +112,11 @@ func matchesLoosely(pattern, name string) bool {
 }
 
 // checksOutHead reports whether a job of the default branch's workflow checks out what was pushed.
-func checksOutHead(w *actionlint.Workflow, job *actionlint.Job) bool {
-	if job.WorkflowCall != nil {
+func (w workflow) checksOutHead(id string) bool {
+	if w.Jobs[id].WorkflowCall != nil {
 		return true // the steps are in another workflow
 	}
-	return slices.ContainsFunc(textsOf(job, w.Env), namesHead().MatchString)
+	return slices.ContainsFunc(w.textsOf(id), namesHead().MatchString)
 }
 
 // namesHead matches expressions and commands that name what was pushed.

@@ -2,10 +2,10 @@ package workflows
 
 import (
 	"cmp"
-	"reflect"
+	"slices"
 	"strings"
 
-	"github.com/rhysd/actionlint"
+	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
@@ -29,11 +29,10 @@ var (
 	expressions = lazyregexp.New(`(?s)\$\{\{.*?\}\}`)
 )
 
-// rightsOf returns the rights of a job of the workflow w: the secrets in its texts, and the permissions of the job
-// or else of the workflow.
-func rightsOf(w *actionlint.Workflow, job *actionlint.Job) *rights {
-	r := newRights()
-	for _, text := range textsOf(job, w.Env) {
+// rightsOf returns the rights of a job: the secrets in its texts, and its permissions or else those of the workflow.
+func (w workflow) rightsOf(id string) *rights {
+	r, job := newRights(), w.Jobs[id]
+	for _, text := range w.textsOf(id) {
 		for _, expression := range append(expressions().FindAllString(text, -1), unwrappedExpression(text)) {
 			r.addSecretsIn(expression)
 		}
@@ -78,53 +77,39 @@ func unwrappedExpression(text string) string {
 	return text
 }
 
-// textsOf returns all strings in parts of a workflow.
-func textsOf(parts ...any) []string {
-	c := textCollector{seen: map[uintptr]bool{}}
-	for _, part := range parts {
-		c.collect(reflect.ValueOf(part), 0)
-	}
-	return c.texts
+// textsOf returns the texts of a job and of the workflow's env.
+func (w workflow) textsOf(id string) []string {
+	return append(textsIn(valueOf(valueOf(w.root, "jobs"), id)), textsIn(valueOf(w.root, "env"))...)
 }
 
-// textCollector collects the strings of values that may refer to each other.
-type textCollector struct {
-	texts []string
-	seen  map[uintptr]bool // pointers that were followed
+// valueOf returns the value of a key in a mapping, or nil. actionlint has the ids of jobs in small letters.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for mapping != nil && mapping.Kind == yaml.AliasNode {
+		mapping = mapping.Alias
+	}
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return nil
+	}
+	for pair := range slices.Chunk(mapping.Content, 2) {
+		if strings.EqualFold(pair[0].Value, key) {
+			return pair[1]
+		}
+	}
+	return nil
 }
 
-// collect adds the strings in a value, up to a depth.
-func (c *textCollector) collect(v reflect.Value, depth int) {
-	const deepest = 30
-	if depth > deepest || !v.IsValid() {
-		return
+// textsIn returns the texts in YAML, with aliases expanded.
+func textsIn(n *yaml.Node) (all []string) {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.AliasNode:
+		return textsIn(n.Alias)
+	case n.Kind == yaml.ScalarNode:
+		return []string{n.Value}
 	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() || c.seen[v.Pointer()] {
-			return
-		}
-		c.seen[v.Pointer()] = true
-		if s, found := v.Interface().(*actionlint.String); found {
-			c.texts = append(c.texts, s.Value)
-			return
-		}
-		c.collect(v.Elem(), depth+1)
-	case reflect.Interface:
-		c.collect(v.Elem(), depth+1)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				c.collect(v.Field(i), depth+1)
-			}
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			c.collect(v.Index(i), depth+1)
-		}
-	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			c.collect(v.MapIndex(key), depth+1)
-		}
+	for _, below := range n.Content {
+		all = append(all, textsIn(below)...)
 	}
+	return all
 }

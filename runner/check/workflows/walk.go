@@ -70,19 +70,26 @@ func workflowNames(c Change) (names []string, err error) {
 	return names[:min(len(names), maxWorkflows)], nil
 }
 
+// workflow is a workflow as actionlint reads it, and its YAML.
+type workflow struct {
+	*actionlint.Workflow
+	root *yaml.Node
+}
+
 // parseWorkflow reads a workflow. problem says why it cannot be read, or is empty.
-func parseWorkflow(content []byte) (w *actionlint.Workflow, problem string) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(content, &root); err != nil {
-		return nil, "it is no YAML"
+func parseWorkflow(content []byte) (w workflow, problem string) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(content, &document); err != nil {
+		return w, "it is no YAML"
 	}
-	if left := maxNodes; !isWithinLimits(&root, &left, 0) {
-		return nil, "it is too large"
+	if left := maxNodes; !isWithinLimits(&document, &left, 0) {
+		return w, "it is too large"
 	}
-	w, _ = actionlint.Parse(content) // errors in some parts leave the others readable
-	if w == nil || len(w.Jobs) == 0 {
-		return nil, "it has no jobs that can be read"
+	w.Workflow, _ = actionlint.Parse(content) // errors in some parts leave the others readable
+	if w.Workflow == nil || len(w.Jobs) == 0 {
+		return w, "it has no jobs that can be read"
 	}
+	w.root = document.Content[0]
 	return w, ""
 }
 
@@ -150,11 +157,11 @@ func (c Change) examineVersion(name string, content []byte, changed bool, from o
 	var all []transcript.WorkflowStart
 	for _, id := range slices.Sorted(maps.Keys(w.Jobs)) {
 		job := w.Jobs[id]
-		if runs.excludes(job.If) || from == ofBase && !checksOutHead(w, job) {
+		if runs.excludes(job.If) || from == ofBase && !w.checksOutHead(id) {
 			continue
 		}
 		start := transcript.WorkflowStart{Workflow: name, Job: id, Events: events}
-		rights := rightsOf(w, job)
+		rights := w.rightsOf(id)
 		var err error
 		if start.Files, err = c.startedFiles(w, job, name, changed, rights); err != nil {
 			return nil, err
@@ -170,7 +177,7 @@ func (c Change) examineVersion(name string, content []byte, changed bool, from o
 // startedFiles returns the files that a job runs because of the change: first changed files, then files that
 // only the pushed version runs. After maxFiles files, one entry counts the others. workflowChanged is true if
 // the job's workflow is itself a changed file. startedFiles adds the rights of called workflows to r.
-func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, workflowName string, workflowChanged bool, r *rights) ([]transcript.StartedFile, error) {
+func (c Change) startedFiles(w workflow, job *actionlint.Job, workflowName string, workflowChanged bool, r *rights) ([]transcript.StartedFile, error) {
 	now, before := newWalk(c.Pushed, c.Paths), newWalk(c.Base, nil)
 	now.followJob(w, job, r, 0)
 	before.followJob(w, job, newRights(), 0)
@@ -204,7 +211,7 @@ func (c Change) startedFiles(w *actionlint.Workflow, job *actionlint.Job, workfl
 }
 
 // followJob follows the steps of a job. It adds the rights of called workflows to r.
-func (k *walk) followJob(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth int) {
+func (k *walk) followJob(w workflow, job *actionlint.Job, r *rights, depth int) {
 	if depth > maxNested {
 		return
 	}
@@ -257,7 +264,7 @@ func (k *walk) followReusable(call *actionlint.WorkflowCall, r *rights, depth in
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.Jobs)) {
-		own := rightsOf(w, w.Jobs[id])
+		own := w.rightsOf(id)
 		if call.InheritSecrets {
 			maps.Copy(r.secrets, own.secrets)
 		}
