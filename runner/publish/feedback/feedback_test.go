@@ -18,6 +18,9 @@ import (
 
 const patch = "@@ -1,3 +1,4 @@ func a() {\n one\n+two\n three\n-four\n+five\n@@ -20,0 +22,2 @@\n+six\n+seven\n\\ No newline at end of file"
 
+// maxText is the limit of most texts in the schemas, in characters.
+const maxText = 10_000
+
 func TestPlacesFindingsOnDiffLines(t *testing.T) {
 	files := []forge.PullFile{{Path: "a.go", Patch: patch}, {Path: "picture.png"}}
 	for _, c := range []struct {
@@ -144,6 +147,13 @@ func TestSchemasRefuseInvalidObjects(t *testing.T) {
 		job.AsComment: {`{"comment": "C"}`: true, `{"comment": ""}`: false, `"C"`: false},
 	} {
 		schema := must.Get(Schema(job.Publish{As: as, Labels: []string{"bug", "question"}}))(t)
+		for limit, of := range map[string]string{
+			fmt.Sprintf(`"maxLength":%d`, maxTitle): job.AsReview, fmt.Sprintf(`"maxLength":%d`, maxText): job.AsLabels,
+		} {
+			if of == as {
+				must.Contain(t, string(schema.Source), limit)
+			}
+		}
 		for object, fits := range objects {
 			err := schema.Check(json.RawMessage(object))
 			must.Same(t, fits, err == nil, as, object, err)

@@ -3,17 +3,16 @@ package feedback
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Limits of the agent's object: elements of the list of findings, and characters of texts.
+// Limits of the agent's object: elements of the list of findings, and characters of a comment.
 const (
 	maxFindings = 50
-	maxTitle    = 200
-	maxText     = 10_000
 	maxComment  = 50_000
 )
 
@@ -40,48 +39,57 @@ type (
 	}
 )
 
-type object = map[string]any
+// schemas has the JSON Schema of the object for each value of publish.as. LABELS stands for the labels of the job,
+// MAX_FINDINGS and MAX_COMMENT for the limits.
+var schemas = map[string]string{
+	job.AsReview: `{
+		"additionalProperties": false,
+		"properties": {
+			"findings": {
+				"items": {
+					"additionalProperties": false,
+					"properties": {
+						"body": {"description": "What is wrong, why, and what to do, in Markdown.", "maxLength": 10000, "minLength": 1, "type": "string"},
+						"end_line": {"description": "The last one, in the same hunk; the same as line for one line.", "minimum": 1, "type": "integer"},
+						"line": {"description": "The first line that the finding is about: a number of the new file that stands in the diff.", "minimum": 1, "type": "integer"},
+						"path": {"description": "The file, as the diff names it.", "maxLength": 4096, "minLength": 1, "type": "string"},
+						"severity": {"enum": ["high", "medium", "low"], "type": "string"},
+						"title": {"description": "The finding on one line.", "maxLength": 200, "minLength": 1, "type": "string"}
+					},
+					"required": ["body", "end_line", "line", "path", "severity", "title"],
+					"type": "object"
+				},
+				"maxItems": MAX_FINDINGS,
+				"type": "array"
+			},
+			"summary": {"description": "What the pull request does and what you think of it, in a few sentences of Markdown.", "maxLength": 10000, "minLength": 1, "type": "string"}
+		},
+		"required": ["findings", "summary"],
+		"type": "object"
+	}`,
+	job.AsLabels: `{
+		"additionalProperties": false,
+		"properties": {
+			"labels": {"description": "Those that fit; none if none does.", "items": {"enum": LABELS, "type": "string"}, "type": "array"},
+			"reason": {"description": "Why, in a sentence.", "maxLength": 10000, "minLength": 1, "type": "string"}
+		},
+		"required": ["labels", "reason"],
+		"type": "object"
+	}`,
+	job.AsComment: `{
+		"additionalProperties": false,
+		"properties": {"comment": {"description": "The comment, in Markdown.", "maxLength": MAX_COMMENT, "minLength": 1, "type": "string"}},
+		"required": ["comment"],
+		"type": "object"
+	}`,
+}
 
 // Schema returns the JSON Schema of the object that the agent has to return.
 func Schema(p job.Publish) (settings.OutputSchema, error) {
-	properties := map[string]object{
-		job.AsReview: {
-			"summary":  textSchema(maxText, "What the pull request does and what you think of it, in a few sentences of Markdown."),
-			"findings": object{"type": "array", "maxItems": maxFindings, "items": closedObject(findingProperties)},
-		},
-		job.AsLabels: {
-			"labels": object{"type": "array", "items": object{"type": "string", "enum": p.Labels}, "description": "Those that fit; none if none does."},
-			"reason": textSchema(maxText, "Why, in a sentence."),
-		},
-		job.AsComment: {"comment": textSchema(maxComment, "The comment, in Markdown.")},
-	}[p.As]
-	raw, err := json.Marshal(closedObject(properties))
+	labels, err := json.Marshal(p.Labels)
 	if err != nil {
 		return settings.OutputSchema{}, fmt.Errorf("encode the schema of publish.as: %w", err)
 	}
-	return settings.ParseOutputSchema(raw)
-}
-
-var findingProperties = object{
-	"path":     textSchema(4096, "The file, as the diff names it."),
-	"line":     object{"type": "integer", "minimum": 1, "description": "The first line that the finding is about: a number of the new file that stands in the diff."},
-	"end_line": object{"type": "integer", "minimum": 1, "description": "The last one, in the same hunk; the same as line for one line."},
-	"severity": object{"type": "string", "enum": []string{"high", "medium", "low"}},
-	"title":    textSchema(maxTitle, "The finding on one line."),
-	"body":     textSchema(maxText, "What is wrong, why, and what to do, in Markdown."),
-}
-
-// textSchema returns the schema of a text that is not empty.
-func textSchema(maxLength int, description string) object {
-	return object{"type": "string", "minLength": 1, "maxLength": maxLength, "description": description}
-}
-
-// closedObject returns the schema of an object with exactly these properties, all required.
-func closedObject(properties object) object {
-	required := make([]string, 0, len(properties))
-	for name := range properties {
-		required = append(required, name)
-	}
-	slices.Sort(required)
-	return object{"type": "object", "additionalProperties": false, "required": required, "properties": properties}
+	values := strings.NewReplacer("LABELS", string(labels), "MAX_FINDINGS", strconv.Itoa(maxFindings), "MAX_COMMENT", strconv.Itoa(maxComment))
+	return settings.ParseOutputSchema([]byte(values.Replace(schemas[p.As])))
 }

@@ -15,6 +15,7 @@ import (
 const (
 	maxReview  = 60_000
 	maxFinding = 12_000
+	maxTitle   = 200 // as in the schema
 )
 
 // omittedNote is appended to a text that was cut to the limit.
