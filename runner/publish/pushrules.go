@@ -25,50 +25,48 @@ type plannedPush struct {
 	signed            bool
 }
 
-// pushRefusal describes when a rule refuses a push.
-type pushRefusal struct {
-	refuses func(plannedPush, forge.PushRule) bool
-	demand  string // what the rule demands or forbids: the end of a sentence
-	remedy  string
+// refusedBy reports whether a rule of a known kind refuses the push. Most kinds refuse changes of an existing branch.
+func (p plannedPush) refusedBy(r forge.PushRule) bool {
+	switch r.Kind {
+	case "creation":
+		return !p.exists
+	case "non_fast_forward":
+		return p.forced
+	case "required_signatures":
+		return !p.signed
+	case "required_status_checks", "workflows":
+		return p.exists || !r.NotOnCreation
+	case "branch_name_pattern":
+		return !p.exists && r.Pattern.Refuses(p.branch) && r.Pattern.Refuses("refs/heads/"+p.branch)
+	case "commit_message_pattern":
+		return p.title != "" && r.Pattern.Operator == "starts_with" && r.Pattern.Refuses(p.title)
+	case "commit_author_email_pattern":
+		return p.author != "" && r.Pattern.Refuses(p.author)
+	case "committer_email_pattern":
+		return p.committer != "" && r.Pattern.Refuses(p.committer)
+	}
+	return p.exists
 }
 
-// branchExists reports whether the branch exists, for rules about changes of a branch.
-func branchExists(p plannedPush, _ forge.PushRule) bool { return p.exists }
-
-// appliesToBranch reports whether a rule applies that may also concern new branches.
-func appliesToBranch(p plannedPush, r forge.PushRule) bool { return p.exists || !r.NotOnCreation }
+// pushRefusal has what a rule demands or forbids, as the end of a sentence, and a remedy.
+type pushRefusal struct{ demand, remedy string }
 
 // pushRefusals maps kinds of rules to refusals. Rules about the change's content are left to the push.
 var pushRefusals = map[string]pushRefusal{
-	"creation":               {func(p plannedPush, _ forge.PushRule) bool { return !p.exists }, "forbids to create that branch", ""},
-	"update":                 {branchExists, "forbids to change that branch", ""},
-	"non_fast_forward":       {func(p plannedPush, _ forge.PushRule) bool { return p.forced }, "forbids to replace the change of an earlier run there", "merge or delete the branch, or "},
-	"required_signatures":    {func(p plannedPush, _ forge.PushRule) bool { return !p.signed }, "wants signed commits", "set pull_request.commit.sign, or "},
-	"pull_request":           {branchExists, "wants changes of that branch to come by pull requests", ""},
-	"merge_queue":            {branchExists, "wants changes of that branch to come by the merge queue", ""},
-	"required_deployments":   {branchExists, "wants commits that were deployed before", ""},
-	"code_scanning":          {branchExists, "wants commits that were scanned before", ""},
-	"required_status_checks": {appliesToBranch, "wants commits that passed their checks elsewhere", ""},
-	"workflows":              {appliesToBranch, "wants commits that passed workflows elsewhere", ""},
-	"branch_name_pattern": {
-		func(p plannedPush, r forge.PushRule) bool {
-			return !p.exists && r.Pattern.Refuses(p.branch) && r.Pattern.Refuses("refs/heads/"+p.branch)
-		},
-		"wants names of branches %s", "",
-	},
-	"commit_message_pattern": {
-		func(p plannedPush, r forge.PushRule) bool {
-			return p.title != "" && r.Pattern.Operator == "starts_with" && r.Pattern.Refuses(p.title)
-		}, "wants messages %s", "change pull_request.title, or ",
-	},
-	"commit_author_email_pattern": {
-		func(p plannedPush, r forge.PushRule) bool { return p.author != "" && r.Pattern.Refuses(p.author) },
-		"wants mail addresses of authors %s", "set GIT_AUTHOR_EMAIL, or ",
-	},
-	"committer_email_pattern": {
-		func(p plannedPush, r forge.PushRule) bool { return p.committer != "" && r.Pattern.Refuses(p.committer) },
-		"wants mail addresses of committers %s", "set GIT_COMMITTER_EMAIL, or ",
-	},
+	"creation":                    {"forbids to create that branch", ""},
+	"update":                      {"forbids to change that branch", ""},
+	"non_fast_forward":            {"forbids to replace the change of an earlier run there", "merge or delete the branch, or "},
+	"required_signatures":         {"wants signed commits", "set pull_request.commit.sign, or "},
+	"pull_request":                {"wants changes of that branch to come by pull requests", ""},
+	"merge_queue":                 {"wants changes of that branch to come by the merge queue", ""},
+	"required_deployments":        {"wants commits that were deployed before", ""},
+	"code_scanning":               {"wants commits that were scanned before", ""},
+	"required_status_checks":      {"wants commits that passed their checks elsewhere", ""},
+	"workflows":                   {"wants commits that passed workflows elsewhere", ""},
+	"branch_name_pattern":         {"wants names of branches %s", ""},
+	"commit_message_pattern":      {"wants messages %s", "change pull_request.title, or "},
+	"commit_author_email_pattern": {"wants mail addresses of authors %s", "set GIT_AUTHOR_EMAIL, or "},
+	"committer_email_pattern":     {"wants mail addresses of committers %s", "set GIT_COMMITTER_EMAIL, or "},
 }
 
 // requirePermitted returns an error if the token may not push, or a rule would refuse the push. If rules
@@ -83,7 +81,7 @@ func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.
 	}
 	planned := f.plannedPush(branch, base, pull, current)
 	for _, rule := range rules {
-		if refusal, applies := pushRefusals[rule.Kind]; applies && refusal.refuses(planned, rule) {
+		if refusal, applies := pushRefusals[rule.Kind]; applies && planned.refusedBy(rule) {
 			return f.refusalError(rule, refusal, branch)
 		}
 	}

@@ -73,7 +73,7 @@ func TestRefusesPushesAgainstRules(t *testing.T) {
 		seen[test.kind] = true
 		rule := forge.PushRule{Kind: test.kind, Setting: "the ruleset Ours", NotOnCreation: test.operator == "not on creation", Pattern: forge.Pattern{Operator: test.operator, Text: test.text}}
 		planned, known := to.plannedPush(taskBranch, base, test.pull, test.there), pushRefusals[test.kind]
-		must.Same(t, test.says != "", known.refuses(planned, rule), test, "refused")
+		must.Same(t, test.says != "", planned.refusedBy(rule), test, "refused")
 		reason := "push_refused"
 		if test.kind == "branch_name_pattern" {
 			reason = "branch_name"
