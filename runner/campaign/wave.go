@@ -256,12 +256,13 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	return true, l.stopIfDue(c)
 }
 
-// Skip books a target with an open pull request as skipped, without a run and free of charge.
-func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, message string) error {
+// Skip books a target with an open pull request as skipped, without a run and free of charge. It returns the report.
+func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, message string) (Report, error) {
+	r := Report{Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: ReasonExisting, Message: message}.Unpaid()
 	if e := l.Of(c.Name).TargetState(t.Key); e.Claimed != nil {
-		return fmt.Errorf("pass %s: it is claimed", t.Key)
+		return r, fmt.Errorf("pass %s: it is claimed", t.Key)
 	}
-	return l.appendEvents(TypeSettled, Settled{c.Name, Report{Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: ReasonExisting, Message: message}.Unpaid()})
+	return r, l.appendEvents(TypeSettled, Settled{c.Name, r})
 }
 
 // stopIfDue stops the campaign if enough of the last runs failed for the same reason (stop_if.same_reason).

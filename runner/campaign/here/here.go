@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -53,10 +54,8 @@ type Schedule struct {
 	Options
 	Ledger *campaign.Ledger
 	Plan   *campaign.Plan
-	// Refresh updates the pull requests' states; may be nil.
-	Refresh func(context.Context) error
-	// Existing is passed to campaign.Choice.
-	Existing func(context.Context, []campaign.Target) (map[string]string, error)
+	// Forge has the pull requests; nil if there are none.
+	Forge pulls.Forge
 	// Wait makes Run wait for the next window, hour or day, and for the end of an outage of the forge, instead of
 	// returning.
 	Wait bool
@@ -66,9 +65,9 @@ type Schedule struct {
 // claims stay open for the next Run.
 func Run(ctx context.Context, s Schedule) error {
 	r := &localRuns{Schedule: s, ended: make(chan runEnd)}
-	if s.Refresh != nil {
-		if err := s.Refresh(ctx); err != nil {
-			return fmt.Errorf("ask for the states of pull requests: %w", err)
+	if s.Forge != nil {
+		if err := pulls.Refresh(ctx, s.Forge, s.Ledger, s.Campaign, s.Plan); err != nil {
+			return err
 		}
 	}
 	for _, claimed := range s.Ledger.Of(s.Campaign.Name).Unsettled() {
@@ -127,10 +126,10 @@ type runEnd struct {
 
 // startMore starts the targets that may start now.
 func (r *localRuns) startMore(ctx context.Context) (campaign.Wait, error) {
-	next, wait, err := r.Ledger.Choose(ctx, campaign.Choice{
-		Campaign: r.Campaign, Plan: r.Plan, Now: r.Now, Most: r.Ledger.Of(r.Campaign.Name).FreeSlots(r.Campaign), Existing: r.Existing,
-		OnSkipped: func(report campaign.Report) { PrintReport(r.Log, report) },
-	})
+	next, wait, skipped, err := pulls.Choose(ctx, r.Forge, r.Ledger, r.Campaign, r.Plan, r.Now(), r.Ledger.Of(r.Campaign.Name).FreeSlots(r.Campaign))
+	for _, report := range skipped {
+		PrintReport(r.Log, report)
+	}
 	if until := r.retryTime(err); !until.IsZero() {
 		return campaign.Wait{Until: until}, nil
 	}

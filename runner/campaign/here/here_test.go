@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -95,15 +96,8 @@ func TestWaitsForForge(t *testing.T) {
 			started, looks := time.Now(), atomic.Int64{} // each look at the clock is 20 minutes later
 			o.Now = func() time.Time { return started.Add(time.Duration(looks.Add(1)) * 20 * time.Minute) }
 			o.Wait = c.waits
-			asked := 0
-			o.Existing = func(context.Context, []campaign.Target) (map[string]string, error) {
-				if asked++; asked <= c.fails {
-					failed := c.error
-					failed.Message = "GitHub is down"
-					return nil, &failed
-				}
-				return map[string]string{}, nil
-			}
+			c.error.Message = "GitHub is down"
+			o.Campaign.OnExisting, o.Forge = "skip", &failing{fails: c.fails, with: &c.error}
 			err := Run(t.Context(), o)
 			if c.words != "" {
 				must.Fail(t, c.words, err)
@@ -114,6 +108,20 @@ func TestWaitsForForge(t *testing.T) {
 			must.Same(t, 3, strings.Count(log.String(), " internal_error/no_result: "), log)
 		})
 	}
+}
+
+// failing is a forge without pull requests that fails so many times.
+type failing struct {
+	pulls.Forge
+	fails, asked int
+	with         error
+}
+
+func (f *failing) Survey(_ context.Context, questions []forge.Question) ([]forge.Finding, error) {
+	if f.asked++; f.asked <= f.fails {
+		return nil, f.with
+	}
+	return make([]forge.Finding, len(questions)), nil
 }
 
 // A process that an earlier start left and that hangs is left alone: its run is settled at the claim.

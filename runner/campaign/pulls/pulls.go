@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
@@ -35,10 +36,17 @@ type PullOnForge struct {
 	Branch string
 }
 
-// Refresh reads the states of the campaign's pull requests from the forge and records them in the ledger. It skips
-// merged ones, whose state is final. In the result, State is "" for a pull request that was deleted, or that the
-// token cannot see.
-func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]PullOnForge, error) {
+// Refresh reads the states of the campaign's pull requests from the forge and records them in the ledger.
+func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) error {
+	if _, err := refresh(ctx, f, l, c, p); err != nil {
+		return fmt.Errorf("ask for the states of pull requests: %w", err)
+	}
+	return nil
+}
+
+// refresh is Refresh, and returns the states. It skips merged pull requests, whose state is final. State is "" for one
+// that was deleted, or that the token cannot see.
+func refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]PullOnForge, error) {
 	var all []PullOnForge
 	var questions []forge.Question
 	for _, t := range p.Targets {
@@ -72,29 +80,48 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	return all, nil
 }
 
-// FindExisting returns a function that returns the addresses of targets' open pull requests, by key. The
-// function is nil if the campaign does not skip such targets.
-func FindExisting(f Forge, c *spec.Campaign) func(context.Context, []campaign.Target) (map[string]string, error) {
-	if c.OnExisting != "skip" {
-		return nil
-	}
-	return func(ctx context.Context, targets []campaign.Target) (map[string]string, error) {
-		questions := make([]forge.Question, len(targets))
-		for i, t := range targets {
-			questions[i] = forge.Question{Repository: t.Repository, Head: t.Branch()}
+// Choose returns up to most targets that may start now, and why the rest waits. If the campaign skips targets with an
+// open pull request, it books these as skipped and returns their reports. Without a forge (nil) there are none.
+func Choose(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, now time.Time, most int) (next []campaign.Target, wait campaign.Wait, skipped []campaign.Report, err error) {
+	for {
+		next, wait = l.Next(now, c, p, most)
+		if f == nil || c.OnExisting != "skip" {
+			return next, wait, nil, nil
 		}
-		findings, err := f.Survey(ctx, questions)
+		booked, err := skipExisting(ctx, f, l, c, p, next)
+		skipped = append(skipped, booked...)
+		if err != nil || len(booked) == 0 {
+			return next, wait, skipped, err
+		}
+	}
+}
+
+// skipExisting books targets with an open pull request as skipped, except those that a person wants to run
+// again. It returns their reports.
+func skipExisting(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, next []campaign.Target) (skipped []campaign.Report, err error) {
+	candidates := slices.DeleteFunc(slices.Clone(next), func(t campaign.Target) bool { return l.Of(c.Name).TargetState(t.Key).Again })
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	questions := make([]forge.Question, len(candidates))
+	for i, t := range candidates {
+		questions[i] = forge.Question{Repository: t.Repository, Head: t.Branch()}
+	}
+	findings, err := f.Survey(ctx, questions)
+	if err != nil {
+		return nil, fmt.Errorf("look for open pull requests: %w", err)
+	}
+	for i, finding := range findings {
+		if finding.Open == nil {
+			continue
+		}
+		report, err := l.Skip(c, p, candidates[i], "There is an open pull request already: "+finding.Open.URL+".")
 		if err != nil {
-			return nil, err
+			return skipped, err
 		}
-		found := map[string]string{}
-		for i, finding := range findings {
-			if finding.Open != nil {
-				found[targets[i].Key] = finding.Open.URL
-			}
-		}
-		return found, nil
+		skipped = append(skipped, report)
 	}
+	return skipped, nil
 }
 
 // CloseResult is the result of closing a pull request. Its State is open if the pull request stays open.
@@ -107,7 +134,7 @@ type CloseResult struct {
 // Close closes the campaign's open pull requests. If the last commit is not from a run, a person has worked on the
 // pull request, and it stays open. One that cannot be closed does not keep the others open. drop deletes a branch.
 func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]CloseResult, error) {
-	all, err := Refresh(ctx, f, l, c, p)
+	all, err := refresh(ctx, f, l, c, p)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	work.Git("push", "--quiet", repository.Dir, "HEAD:refs/heads/agent-ci/theirs")
 
 	before := len(server.Requests())
-	must.Get(pulls.Refresh(t.Context(), client, ledger, c, plan))(t)
+	must.Do(t, pulls.Refresh(t.Context(), client, ledger, c, plan))
 	must.Same(t, 1, len(server.Requests())-before)
 	states := func() map[string]string {
 		got := map[string]string{}

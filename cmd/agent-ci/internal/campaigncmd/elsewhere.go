@@ -120,16 +120,17 @@ func (c *openedCampaign) currentPlan(ctx context.Context, ledger *campaign.Ledge
 func (c *openedCampaign) nextWave(ctx context.Context, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
 	client, _, err := c.newForgeClient()
 	if err == nil {
-		err = c.refreshPulls(ctx, ledger, plan)
+		err = pulls.Refresh(ctx, client, ledger, c.Campaign, plan)
 	}
 	if err != nil {
 		return nil, campaign.Wait{}, err
 	}
 	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, defaultPerHour)
-	return ledger.Choose(ctx, campaign.Choice{
-		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: maxWaveRuns, Existing: pulls.FindExisting(client, c.Campaign),
-		OnSkipped: func(r campaign.Report) { here.PrintReport(c.Stderr, r) },
-	})
+	next, wait, skipped, err := pulls.Choose(ctx, client, ledger, c.Campaign, plan, time.Now(), maxWaveRuns)
+	for _, r := range skipped {
+		here.PrintReport(c.Stderr, r)
+	}
+	return next, wait, err
 }
 
 // writeMatrix writes the wave as one line of JSON, because an output of a step is one line.

@@ -141,10 +141,7 @@ func (c *openedCampaign) refreshPulls(ctx context.Context, ledger *campaign.Ledg
 	if err != nil {
 		return err
 	}
-	if _, err := pulls.Refresh(ctx, client, ledger, c.Campaign, plan); err != nil {
-		return fmt.Errorf("ask for the states of pull requests: %w", err)
-	}
-	return nil
+	return pulls.Refresh(ctx, client, ledger, c.Campaign, plan)
 }
 
 // closeCampaign closes the campaign's pull requests and deletes their branches. It prints why some stay open.

@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
-	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -141,11 +140,7 @@ func (c *openedCampaign) schedule(l *campaign.Ledger, plan *campaign.Plan) (s he
 	if err != nil {
 		return s, err
 	}
-	s.Refresh = func(ctx context.Context) error {
-		_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
-		return err
-	}
-	s.Existing = pulls.FindExisting(client, c.Campaign)
+	s.Forge = client
 	return s, nil
 }
 
