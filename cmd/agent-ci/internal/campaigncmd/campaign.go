@@ -223,7 +223,7 @@ func (a campaignAction) argumentProblem(f campaignFlags, foreign string, operand
 // localConflict returns why the subcommand name cannot run on local repositories (targets.folder). It
 // returns "" if it can, or if the repositories are on GitHub.
 func (c *openedCampaign) localConflict(name string) string {
-	isHandout := handouts[c.format] != nil
+	isHandout := handoutHosts[c.format] != ""
 	needsGitHub := isHandout || slices.Contains([]string{"work", "close", settle}, name)
 	if c.Targets.Folder == "" || !needsGitHub {
 		return ""

@@ -33,62 +33,41 @@ const (
 	maxKubectlOutput = 256 << 20
 )
 
-// handout describes a host that receives waves.
-type handout struct {
-	host string
-	// rewritable permits writing an open wave a second time: the host recognises it.
-	rewritable bool
-	// ready returns an error if something is missing, or would expose a secret. fits returns how many
-	// of the first targets fit into one wave.
-	ready func(*openedCampaign) error
-	fits  func(*openedCampaign, []campaign.Target) int
-	write func(c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
-}
+// handoutHosts maps values of --format to the hosts that receive waves.
+var handoutHosts = map[string]string{"matrix": campaign.Actions, "kubernetes": campaign.Kubernetes}
 
-// handouts maps values of --format to hosts.
-var handouts = map[string]*handout{
-	"matrix": {
-		host: campaign.Actions, write: writeMatrix,
-		ready: func(*openedCampaign) error { return nil },
-		fits:  func(_ *openedCampaign, targets []campaign.Target) int { return len(targets) },
-	},
-	"kubernetes": {
-		host: campaign.Kubernetes, rewritable: true, write: writeManifest,
-		ready: func(c *openedCampaign) error { return cluster.CheckSettings(c.Campaign, c.Variable) },
-		fits: func(c *openedCampaign, targets []campaign.Target) int {
-			return cluster.CountFitting(c.Name, targets, c.raw, c.jobBeside())
-		},
-	},
-}
-
-// handOut claims the next wave of targets and writes it for the host of to. If an unsettled wave has the same host
-// and job, and the host permits that, handOut writes that wave again. Any other unsettled wave is an error.
-func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, to *handout) error {
-	if err := to.ready(c); err != nil {
-		return err
+// handOut claims the next wave of targets and writes it for a host. If an unsettled wave has the same job and is on
+// Kubernetes, which recognises a wave, handOut writes that wave again. Any other unsettled wave is an error.
+func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, host string) error {
+	write, onKubernetes := c.writeMatrix, host == campaign.Kubernetes
+	if onKubernetes {
+		write = c.writeManifest
+		if err := cluster.CheckSettings(c.Campaign, c.Variable); err != nil {
+			return err
+		}
 	}
 	plan, err := c.currentPlan(ctx, ledger)
 	if err != nil {
 		return showProblems(c.Process, c.file, err)
 	}
 	if open := ledger.Of(c.Name).UnsettledWave(); open != nil {
-		sameWave := open[0].Host == to.host && open[0].Template == plan.Template
-		if !to.rewritable || !sameWave {
+		sameWave := open[0].Host == host && open[0].Template == plan.Template
+		if !onKubernetes || !sameWave {
 			return campaign.UnsettledWaveError(open)
 		}
 		c.Note("Wave %d is out already; here it is again.", open[0].Wave)
-		return to.write(c, open, campaign.Wait{})
+		return write(open, campaign.Wait{})
 	}
 	next, wait, err := c.nextWave(ctx, ledger, plan)
 	if err != nil {
 		return err
 	}
-	fitting := to.fits(c, next)
-	if fitting == 0 && len(next) > 0 {
-		return errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
+	if onKubernetes && len(next) > 0 {
+		if next = next[:cluster.CountFitting(c.Name, next, c.raw, c.jobBeside())]; len(next) == 0 {
+			return errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
+		}
 	}
-	next = next[:fitting]
-	wave, err := ledger.Claim(c.Campaign, plan, next, to.host)
+	wave, err := ledger.Claim(c.Campaign, plan, next, host)
 	if err != nil {
 		return err
 	}
@@ -101,7 +80,7 @@ func (c *openedCampaign) handOut(ctx context.Context, ledger *campaign.Ledger, t
 	if wait.Why != "" {
 		c.Note("The rest waits: %s.", wait.Words)
 	}
-	return to.write(c, wave, wait)
+	return write(wave, wait)
 }
 
 // currentPlan returns the plan of the campaign's current job. It creates a missing one.
@@ -134,7 +113,7 @@ func (c *openedCampaign) nextWave(ctx context.Context, ledger *campaign.Ledger, 
 }
 
 // writeMatrix writes the wave as one line of JSON, because an output of a step is one line.
-func writeMatrix(c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error {
+func (c *openedCampaign) writeMatrix(wave []campaign.Claimed, wait campaign.Wait) error {
 	number, file := 0, ""
 	if len(wave) > 0 {
 		number, file = wave[0].Wave, filepath.ToSlash(campaign.WaveFile(wave))
@@ -154,7 +133,7 @@ func (c *openedCampaign) jobBeside() []byte {
 }
 
 // writeManifest writes the wave's Kubernetes manifest for kubectl apply. It writes nothing for an empty wave.
-func writeManifest(c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
+func (c *openedCampaign) writeManifest(wave []campaign.Claimed, _ campaign.Wait) error {
 	if len(wave) == 0 {
 		return nil
 	}

@@ -65,7 +65,7 @@ func planCampaign(ctx context.Context, c *openedCampaign) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	if host := handouts[c.format]; host != nil {
+	if host := handoutHosts[c.format]; host != "" {
 		return c.handOut(ctx, ledger, host)
 	}
 	plan, err := c.makePlan(ctx, ledger)
