@@ -41,65 +41,57 @@ agent-ci runs prune --older-than 30d --keep 20 --dry-run`,
 	}
 }
 
-// runsFlags has the values of the flags of agent-ci runs. Those after json belong to runs prune.
-type runsFlags struct {
-	folder            string
-	json              bool
-	age, keep         string
-	resumable, dryRun bool
-	unpublished       bool
-}
-
 // defineRuns defines the flags of agent-ci runs. The function that it returns lists or prunes the runs.
 func defineRuns(flags *cli.FlagSet) cli.RunFunc {
-	var f runsFlags
-	flags.Text(&f.folder, "in", "DIR", "folder with run directories (default: the usual one)")
-	flags.Boolean(&f.json, "json", "print JSON, with all runs and not only the newest 20")
-	flags.Text(&f.age, "older-than", "AGE", "prune: remove runs last written before that (30d, 2w, 12h)")
-	flags.Text(&f.keep, "keep", "N", "prune: leave the newest N")
-	flags.Boolean(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
-	flags.Boolean(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
-	flags.Boolean(&f.dryRun, "dry-run", "prune: only print what would be removed")
+	var folder, age, keep string
+	var asJSON bool
+	var o runs.PruneOptions
+	flags.Text(&folder, "in", "DIR", "folder with run directories (default: the usual one)")
+	flags.Boolean(&asJSON, "json", "print JSON, with all runs and not only the newest 20")
+	flags.Text(&age, "older-than", "AGE", "prune: remove runs last written before that (30d, 2w, 12h)")
+	flags.Text(&keep, "keep", "N", "prune: leave the newest N")
+	flags.Boolean(&o.Resumable, "resumable", "prune: also remove runs that can be resumed")
+	flags.Boolean(&o.Unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
+	flags.Boolean(&o.DryRun, "dry-run", "prune: only print what would be removed")
 	return func(_ context.Context, p cli.Process, subcommand []string) error {
 		machine := userRuns(p)
-		machine.Folder = f.folder
+		machine.Folder = folder
 		hasSubcommand := len(subcommand) == 1
-		hasPruneFlag := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.dryRun
+		hasPruneFlag := age != "" || keep != "" || o != runs.PruneOptions{}
 		switch {
 		case hasSubcommand && subcommand[0] != "prune":
 			return cli.Misuse("its one subcommand is prune")
 		case !hasSubcommand && hasPruneFlag:
 			return cli.Misuse("--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
-		case hasSubcommand && f.json:
+		case hasSubcommand && asJSON:
 			return cli.Misuse("--json is for the list")
 		case !hasSubcommand:
-			return showRuns(p, machine, f)
+			return showRuns(p, machine, asJSON)
 		}
-		o, err := f.pruneOptions()
-		if err != nil {
+		if err := setPruned(&o, age, keep); err != nil {
 			return cli.Misuse("%w", err)
 		}
+		o.Now = time.Now()
 		return pruneRuns(p, machine, o)
 	}
 }
 
-// pruneOptions converts the flags of agent-ci runs prune.
-func (f runsFlags) pruneOptions() (o runs.PruneOptions, err error) {
-	o = runs.PruneOptions{Resumable: f.resumable, Unpublished: f.unpublished, DryRun: f.dryRun, Now: time.Now()}
-	if f.age == "" && f.keep == "" {
-		return o, errors.New("say what goes: --older-than AGE, --keep N, or both")
+// setPruned sets the age and number of the runs to prune from the values of --older-than and --keep.
+func setPruned(o *runs.PruneOptions, age, keep string) (err error) {
+	if age == "" && keep == "" {
+		return errors.New("say what goes: --older-than AGE, --keep N, or both")
 	}
-	if f.age != "" {
-		if o.Age, err = runs.ParseAge(f.age); err != nil {
-			return o, fmt.Errorf("--older-than: %w; give days (30d), weeks (2w) or hours (12h)", err)
+	if age != "" {
+		if o.Age, err = runs.ParseAge(age); err != nil {
+			return fmt.Errorf("--older-than: %w; give days (30d), weeks (2w) or hours (12h)", err)
 		}
 	}
-	if f.keep != "" {
-		if o.Keep, err = strconv.Atoi(f.keep); err != nil || o.Keep < 0 {
-			return o, fmt.Errorf("--keep: %q is no number of runs", f.keep)
+	if keep != "" {
+		if o.Keep, err = strconv.Atoi(keep); err != nil || o.Keep < 0 {
+			return fmt.Errorf("--keep: %q is no number of runs", keep)
 		}
 	}
-	return o, nil
+	return nil
 }
 
 // runsList is the output of --json.
@@ -112,12 +104,12 @@ type runsList struct {
 const maxListed = 20
 
 // showRuns lists runs: the newest ones as a table, or all as JSON.
-func showRuns(p cli.Process, machine runs.Store, f runsFlags) error {
+func showRuns(p cli.Process, machine runs.Store, asJSON bool) error {
 	list, err := machine.List()
 	if err != nil {
 		return err
 	}
-	if f.json {
+	if asJSON {
 		if list == nil {
 			list = []runs.Run{}
 		}
