@@ -33,8 +33,12 @@ func newDialog(p cli.Process) *dialog {
 	return &dialog{keyboard, bufio.NewReader(keyboard), p.Stderr}
 }
 
-// ask returns the answer to a question. usual is returned for an empty answer.
-func (d *dialog) ask(question, usual string) (string, error) {
+// ask returns the answer to a question, or usual for an empty answer. It asks nothing if the answer is given,
+// or without a person (nil).
+func (d *dialog) ask(given, question, usual string) (string, error) {
+	if given != "" || d == nil {
+		return given, nil
+	}
 	if usual != "" {
 		question += " [" + usual + "]"
 	}
@@ -46,11 +50,11 @@ func (d *dialog) ask(question, usual string) (string, error) {
 	return cmp.Or(strings.TrimSpace(line), usual), nil
 }
 
-// askChoice asks until the answer is one of known. usual is returned for an empty answer.
-func (d *dialog) askChoice(question, usual string, known ...string) (string, error) {
+// askChoice asks like ask, until the answer is one of known.
+func (d *dialog) askChoice(given, question, usual string, known ...string) (string, error) {
 	for {
-		answer, err := d.ask(question, usual)
-		if err != nil || slices.Contains(known, answer) {
+		answer, err := d.ask(given, question, usual)
+		if err != nil || d == nil || slices.Contains(known, answer) {
 			return answer, err
 		}
 		fmt.Fprintf(d.screen, "Answer %s.\n", strings.Join(known, " or "))
@@ -59,15 +63,18 @@ func (d *dialog) askChoice(question, usual string, known ...string) (string, err
 
 // confirm asks whether to go on. An empty answer means yes.
 func (d *dialog) confirm() (yes bool, err error) {
-	answer, err := d.ask("Go on? [Y/n]", "")
+	answer, err := d.ask("", "Go on? [Y/n]", "")
 	return answer == "" || strings.HasPrefix(strings.ToLower(answer), "y"), err
 }
 
 var errInterrupted = errors.New("interrupted")
 
-// askHidden asks for a secret without showing what is typed (termios(3), ECHO). It reads the keys itself,
+// askHidden asks like ask for a secret, without showing what is typed (termios(3), ECHO). It reads the keys itself,
 // including Ctrl-C. A signal restores the terminal before it ends the process.
-func (d *dialog) askHidden(question string) (secret string, err error) {
+func (d *dialog) askHidden(given, question string) (secret string, err error) {
+	if given != "" || d == nil {
+		return given, nil
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, cli.UnlessNohup(syscall.SIGTERM, syscall.SIGHUP)...)
 	defer signal.Stop(signals)

@@ -127,13 +127,10 @@ func (g *gitHubSetup) openRepository(ctx context.Context, p cli.Process, person 
 // askToken returns the token of GitHub, from its variable or the person.
 func askToken(p cli.Process, person *dialog) (string, error) {
 	token := settings.Environment(p.Environ).Token()
-	switch {
-	case token != "":
-		return token, nil
-	case person == nil:
+	if token == "" && person == nil {
 		return "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one of a person who may change the repository's settings")
 	}
-	return person.askHidden("GitHub token with contents, workflows, pull requests, issues, secrets and administration: write")
+	return person.askHidden(token, "GitHub token with contents, workflows, pull requests, issues, secrets and administration: write")
 }
 
 // askRepository returns the repository's name, from the checkout's origin, GITHUB_REPOSITORY or the person.
@@ -141,13 +138,11 @@ func askRepository(p cli.Process, person *dialog, origin, server string) (string
 	naming := intake.RepositorySources{Job: &job.Job{}, Origin: origin, Server: server}
 	naming.Event.Repository = p.Variable("GITHUB_REPOSITORY")
 	name, err := naming.Repository()
+	if err == nil {
+		name, err = person.ask(name, "Repository on "+server+" (OWNER/REPO)", "")
+	}
 	if err != nil {
 		return "", err
-	}
-	if name == "" && person != nil {
-		if name, err = person.ask("Repository on "+server+" (OWNER/REPO)", ""); err != nil {
-			return "", err
-		}
 	}
 	if form.ValidateRepository(name) != nil {
 		return "", fmt.Errorf("it is not known which repository on %s this is%s: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server, intake.ForeignOrigin(origin, server))
@@ -202,47 +197,38 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dial
 
 // askProvider sets the provider. It asks for what the flags lack. The provider "other" needs an address, too.
 func (g *gitHubSetup) askProvider(s *onboard.Setup, person *dialog) (err error) {
-	name := cmp.Or(g.provider, "openai")
-	if g.provider == "" && person != nil {
-		var names []string
-		for _, p := range onboard.Providers() {
+	var names []string
+	for _, p := range onboard.Providers() {
+		if names = append(names, p.Name); g.provider == "" && person != nil {
 			fmt.Fprintf(person.screen, "  %-12s %s\n", p.Name, p.Title)
-			names = append(names, p.Name)
-		}
-		if name, err = person.askChoice("Who serves the model", "openai", names...); err != nil {
-			return err
 		}
 	}
-	provider, _ := onboard.ProviderNamed(name) // flagProblem and askChoice accept only known names
-	isOther := provider.Name == "other"
-	address, wire := g.baseURL, g.wire
-	if isOther && address == "" && person != nil {
-		if address, err = person.ask("Address of its API, as https://HOST/v1", ""); err != nil {
-			return err
-		}
-	}
-	if isOther && address == "" {
-		return errors.New("give the address of the provider's API with --base-url")
-	}
-	if s.Provider, err = provider.WithBaseURL(address); err != nil {
+	name, err := person.askChoice(g.provider, "Who serves the model", "openai", names...)
+	if err != nil {
 		return err
 	}
-	if isOther && wire == "" && person != nil {
-		if wire, err = person.askChoice("What it speaks, responses or chat", "responses", "responses", "chat"); err != nil {
+	provider, _ := onboard.ProviderNamed(cmp.Or(name, "openai")) // flagProblem and askChoice accept only known names
+	isOther := provider.Name == "other"
+	address, wire := g.baseURL, g.wire
+	if isOther {
+		if address, err = person.ask(address, "Address of its API, as https://HOST/v1", ""); err != nil {
 			return err
 		}
+		if address == "" {
+			return errors.New("give the address of the provider's API with --base-url")
+		}
+	}
+	if s.Provider, err = provider.WithBaseURL(address); err == nil && isOther {
+		wire, err = person.askChoice(wire, "What it speaks, responses or chat", "responses", "responses", "chat")
 	}
 	s.Provider.Wire = cmp.Or(wire, s.Provider.Wire)
-	return nil
+	return err
 }
 
 // askModel sets the model: the flag, the person's answer, or the provider's default.
 func (g *gitHubSetup) askModel(s *onboard.Setup, person *dialog) (err error) {
-	s.Model = g.model
-	if s.Model == "" && person != nil {
-		if s.Model, err = person.ask("Model", s.Provider.Model); err != nil {
-			return err
-		}
+	if s.Model, err = person.ask(g.model, "Model", s.Provider.Model); err != nil {
+		return err
 	}
 	if s.Model = cmp.Or(s.Model, s.Provider.Model); s.Model == "" {
 		return errors.New("give the name of the model with --model")
@@ -253,11 +239,8 @@ func (g *gitHubSetup) askModel(s *onboard.Setup, person *dialog) (err error) {
 // askKey sets the provider's key, from its variable or the person.
 func (g *gitHubSetup) askKey(s *onboard.Setup, p cli.Process, person *dialog) (err error) {
 	variable := cmp.Or(g.keyName, s.Provider.Secret)
-	s.Key = strings.TrimSpace(p.Variable(variable))
-	if s.Key == "" && person != nil {
-		if s.Key, err = person.askHidden("Key of " + s.Provider.Title); err != nil {
-			return err
-		}
+	if s.Key, err = person.askHidden(strings.TrimSpace(p.Variable(variable)), "Key of "+s.Provider.Title); err != nil {
+		return err
 	}
 	if s.Key == "" {
 		return fmt.Errorf("there is no key: set %s to that of the provider", variable)
@@ -285,6 +268,6 @@ func (g *gitHubSetup) confirmSetup(ctx context.Context, person *dialog, s onboar
 	if exists, err := hub.HasSecret(ctx, s.Provider.Secret); err != nil || !exists {
 		return false, nil // setting the secret later reports the same error
 	}
-	answer, err := person.askChoice("The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")
+	answer, err := person.askChoice("", "The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")
 	return answer == "yes", err
 }
