@@ -8,20 +8,31 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Attempt is a run's attempt to fix the red checks of a pull request.
+// Attempt is a run's attempt to fix the red checks of a pull request, which has one comment about repairs. Decide
+// sets all but the case.
 type Attempt struct {
 	*Case
-	Plan *Plan // nil before Decide
+	Next         intake.Repair
+	RemainingUSD float64 // US dollars that it may cost; 0 for no limit
 
-	thread *thread
+	server forge.Forge
 	record *record.Record
+	link   string     // page of this CI run; may be empty
 	limits job.Repair // the job's limits
+
+	id          int64  // id of the comment; 0 for none
+	shown       string // text of the posted comment
+	storedState state  // state in the posted comment
+	newState    state
+	redSummary  string
+	notes       []string
+	conclusion  string
+	remaining   string // sentence on the work left for a person
 }
 
 // NewAttempt returns the attempt for a repair request, and adds the red checks to source. For other tasks it
@@ -41,32 +52,11 @@ func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull
 	return known, nil
 }
 
-// Decide returns the attempt with its plan. If there is nothing to fix, or no attempt is allowed, it reports
-// that on the pull request and returns an error. link is the page of this CI run, or "".
+// Decide returns the attempt with its number and remaining budget. If there is nothing to fix, or no attempt is
+// allowed, it reports that on the pull request and returns an error. link is the page of this CI run, or "".
 func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string, limits job.Repair) (*Attempt, error) {
-	next := &Attempt{Case: a.Case, record: source.Record, limits: limits, thread: &thread{
-		Server: source.Forge, Repository: source.Forge.Repository(source.Event.Repository), Number: a.Pull.Number,
-		Run: source.Record.ID, Link: link, Redact: source.Record.Redact,
-	}}
-	var err error
-	next.Plan, err = next.thread.decide(ctx, a.Case, source.RepairedCommit(), limits)
-	return next, err
-}
-
-// Begin counts the attempt in the pull request's comment.
-func (a *Attempt) Begin(ctx context.Context) error {
-	return a.thread.announceAttempt(ctx, a.Plan, a.limits.Attempts)
-}
-
-// Conclude reports the attempt's result on the pull request. pushed is the pushed commit, or "".
-func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
-	end := attemptEnd{Stop: *stop, PushedSHA: pushed, SpentUSD: a.Plan.Attempt.TotalUSD(cost), IsLast: a.Plan.Attempt.Attempt >= a.limits.Attempts}
-	folder := a.record.Path()
-	end.Message = strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // readers of the comment have no access to this machine's folder
-	err := a.thread.conclude(ctx, a.Case, end)
-	if err != nil {
-		a.record.Warn("comment_not_written", "The result of the repair could not be reported on the pull request: %v", err)
-	}
+	next := &Attempt{Case: a.Case, server: source.Forge, record: source.Record, link: link, limits: limits}
+	return next, next.decide(ctx, source.RepairedCommit())
 }
 
 // agentInput returns the agent's input for a case. Names and outputs come from strangers, so each part is

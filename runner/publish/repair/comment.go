@@ -14,25 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// thread is a pull request with its one comment about repairs.
-type thread struct {
-	Server     forge.Forge
-	Repository forge.Repository
-	Number     int
-	Run        string // id of this run
-	Link       string // page of the CI run; may be empty
-	Redact     func(string) string
-
-	id          int64  // id of the comment; 0 for none
-	shown       string // text of the posted comment
-	storedState state  // state in the posted comment
-	newState    state
-	redSummary  string
-	notes       []string
-	conclusion  string
-	remaining   string // sentence on the work left for a person
-}
-
 // state is hidden data in the comment, for later runs.
 type state struct {
 	head         string
@@ -60,16 +41,16 @@ func readState(body string) state {
 
 // readComment finds the comment of earlier repairs, the oldest if there are two. Anybody can write the mark, so
 // the author must be the token's account.
-func (t *thread) readComment(ctx context.Context) error {
-	comments, err := t.Repository.Comments(ctx, t.Number)
+func (a *Attempt) readComment(ctx context.Context) error {
+	comments, err := a.repository.Comments(ctx, a.Pull.Number)
 	if err != nil {
-		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", t.Number), err)
+		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", a.Pull.Number), err)
 	}
-	t.id, t.shown, t.storedState = 0, "", state{}
-	own := intake.ByTokenAccount(ctx, t.Server)
+	a.id, a.shown, a.storedState = 0, "", state{}
+	own := intake.ByTokenAccount(ctx, a.server)
 	for _, c := range comments {
 		if strings.HasPrefix(c.Body, intake.RepairMark) && own(c) {
-			t.id, t.shown, t.storedState = c.ID, c.Body, readState(c.Body)
+			a.id, a.shown, a.storedState = c.ID, c.Body, readState(c.Body)
 			break
 		}
 	}
@@ -77,21 +58,21 @@ func (t *thread) readComment(ctx context.Context) error {
 }
 
 // setCase sets the comment's new state, and its list of failed checks.
-func (t *thread) setCase(c *Case, last intake.Repair) {
-	alreadyRerun := t.storedState.head == c.Head && t.storedState.rerunStarted
-	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: alreadyRerun}
+func (a *Attempt) setCase(last intake.Repair) {
+	alreadyRerun := a.storedState.head == a.Head && a.storedState.rerunStarted
+	a.newState = state{head: a.Head, run: a.record.ID, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: alreadyRerun}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
-	for _, red := range c.Red {
+	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(a.Head))
+	for _, red := range a.Red {
 		fmt.Fprintf(&b, "- %s: %s\n", red.link(), red.describeFailure())
 	}
-	for _, red := range c.OnBase {
-		fmt.Fprintf(&b, "- %s: red on %s too, so this pull request is not the cause\n", red.link(), markdown.Text(c.Pull.Base))
+	for _, red := range a.OnBase {
+		fmt.Fprintf(&b, "- %s: red on %s too, so this pull request is not the cause\n", red.link(), markdown.Text(a.Pull.Base))
 	}
-	if c.ConflictsWithBase {
-		fmt.Fprintf(&b, "- %s moved into conflict with this pull request\n", markdown.Text(c.Pull.Base))
+	if a.ConflictsWithBase {
+		fmt.Fprintf(&b, "- %s moved into conflict with this pull request\n", markdown.Text(a.Pull.Base))
 	}
-	t.redSummary = b.String()
+	a.redSummary = b.String()
 }
 
 // link returns the check's name as a link to its page.
@@ -116,98 +97,98 @@ func (r Red) describeFailure() string {
 }
 
 // listRemaining sets the sentence on the work left for a person.
-func (t *thread) listRemaining(c *Case) {
+func (a *Attempt) listRemaining() {
 	var all []string
-	for _, red := range c.Red {
+	for _, red := range a.Red {
 		all = append(all, red.link())
 	}
-	if c.ConflictsWithBase {
-		all = append(all, "the conflict with "+markdown.Text(c.Pull.Base))
+	if a.ConflictsWithBase {
+		all = append(all, "the conflict with "+markdown.Text(a.Pull.Base))
 	}
-	t.remaining = "Left for a person: " + strings.Join(all, ", ") + "."
+	a.remaining = "Left for a person: " + strings.Join(all, ", ") + "."
 }
 
-// announceAttempt announces the attempt before the agent starts, so that a killed attempt counts too. If two
-// runs announce at once, the one whose comment remains continues. allowed is the number of attempts.
-func (t *thread) announceAttempt(ctx context.Context, p *Plan, allowed int) error {
-	decidedOn := t.storedState
-	if err := t.readComment(ctx); err != nil {
+// Begin announces the attempt in the comment before the agent starts, so that a killed attempt counts too. If two
+// runs announce at once, the one whose comment remains continues.
+func (a *Attempt) Begin(ctx context.Context) error {
+	decidedOn := a.storedState
+	if err := a.readComment(ctx); err != nil {
 		return err
 	}
-	if t.storedState != decidedOn {
-		return t.startedElsewhere()
+	if a.storedState != decidedOn {
+		return a.startedElsewhere()
 	}
-	t.newState.attempts = p.Attempt.Attempt
-	t.conclusion = fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, allowed)
-	if err := t.writeComment(ctx); err != nil {
+	a.newState.attempts = a.Next.Attempt
+	a.conclusion = fmt.Sprintf("agent-ci is at work on attempt %d of %d.", a.Next.Attempt, a.limits.Attempts)
+	if err := a.writeComment(ctx); err != nil {
 		return err
 	}
-	ownID, ownText := t.id, t.shown
-	if err := t.readComment(ctx); err != nil {
+	ownID, ownText := a.id, a.shown
+	if err := a.readComment(ctx); err != nil {
 		return err
 	}
-	if t.storedState.run == t.newState.run || t.storedState == decidedOn { // our comment, or the forge does not show it yet
-		t.id, t.shown, t.storedState = ownID, ownText, t.newState
+	if a.storedState.run == a.newState.run || a.storedState == decidedOn { // our comment, or the forge does not show it yet
+		a.id, a.shown, a.storedState = ownID, ownText, a.newState
 		return nil
 	}
-	if t.id != ownID {
-		if err := t.Repository.DeleteComment(ctx, ownID); err != nil {
-			return t.writeFailure(err)
+	if a.id != ownID {
+		if err := a.repository.DeleteComment(ctx, ownID); err != nil {
+			return a.writeFailure(err)
 		}
 	}
-	return t.startedElsewhere()
+	return a.startedElsewhere()
 }
 
 // startedElsewhere returns the error for a repair that another run has begun.
-func (t *thread) startedElsewhere() error {
+func (a *Attempt) startedElsewhere() error {
 	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this run left it to that one.",
-		cmp.Or(t.storedState.run, "whose comment is gone"), t.Number)
+		cmp.Or(a.storedState.run, "whose comment is gone"), a.Pull.Number)
 }
 
-// attemptEnd is the result of an attempt.
-type attemptEnd struct {
-	outcome.Stop
-	PushedSHA string // pushed commit; "" for none
-	SpentUSD  float64
-	IsLast    bool // no other attempt follows
+// Conclude reports the attempt's result in the comment. cost is its cost, or nil if unknown. pushed is the pushed
+// commit, or "".
+func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
+	if err := a.conclude(ctx, stop, a.Next.TotalUSD(cost)-a.Next.SpentUSD, pushed); err != nil {
+		a.record.Warn("comment_not_written", "The result of the repair could not be reported on the pull request: %v", err)
+	}
 }
 
-// conclude reports the result of the attempt in the comment.
-func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
-	cost := e.SpentUSD - t.newState.spentUSD
-	if err := t.readComment(ctx); err != nil {
+func (a *Attempt) conclude(ctx context.Context, stop *outcome.Stop, cost float64, pushed string) error {
+	if err := a.readComment(ctx); err != nil {
 		return err
 	}
-	if t.id != 0 && t.storedState.run != t.newState.run && e.PushedSHA == "" {
-		return t.addCost(ctx, cost)
+	if a.id != 0 && a.storedState.run != a.newState.run && pushed == "" {
+		return a.addCost(ctx, cost)
 	}
-	t.newState.spentUSD = e.SpentUSD
-	if t.storedState.head == t.newState.head {
-		t.newState.spentUSD = t.storedState.spentUSD + cost // other runs may have added their cost meanwhile
+	if a.storedState.head == a.newState.head {
+		a.newState.spentUSD = a.storedState.spentUSD // other runs may have added their cost meanwhile
 	}
-	if e.PushedSHA != "" {
-		t.newState.head, t.newState.rerunStarted = e.PushedSHA, false
-		t.conclusion = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.newState.attempts, gitops.Short(e.PushedSHA))
-		return t.writeComment(ctx)
+	a.newState.spentUSD += cost
+	if pushed != "" {
+		a.newState.head, a.newState.rerunStarted = pushed, false
+		a.conclusion = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", a.newState.attempts, gitops.Short(pushed))
+		return a.writeComment(ctx)
 	}
-	if e.IsLast {
-		t.listRemaining(c)
+	if a.Next.Attempt >= a.limits.Attempts {
+		a.listRemaining()
 	}
-	t.conclusion = fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.newState.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000)))
-	return t.writeComment(ctx)
+	folder := a.record.Path()
+	message := strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // readers of the comment have no access to this machine's folder
+	a.conclusion = fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", a.newState.attempts, stop.Outcome, stop.Reason, markdown.Text(markdown.Cut(message, 2000)))
+	return a.writeComment(ctx)
 }
 
 // addCost adds this run's cost to a comment that another run wrote. It changes nothing else.
-func (t *thread) addCost(ctx context.Context, cost float64) error {
-	marks := stateMark().FindAllStringIndex(t.shown, -1)
+func (a *Attempt) addCost(ctx context.Context, cost float64) error {
+	marks := stateMark().FindAllStringIndex(a.shown, -1)
 	if len(marks) == 0 {
 		return nil
 	}
-	before := describeSpent(t.storedState.spentUSD)
-	t.storedState.spentUSD += cost
-	withCost := strings.Replace(t.shown[:marks[len(marks)-1][0]], before, describeSpent(t.storedState.spentUSD), 1) + t.storedState.String()
-	if err := t.Repository.EditComment(ctx, t.id, withCost); err != nil {
-		return t.writeFailure(err)
+	before := describeSpent(a.storedState.spentUSD)
+	a.storedState.spentUSD += cost
+	withCost := strings.Replace(a.shown[:marks[len(marks)-1][0]], before, describeSpent(a.storedState.spentUSD), 1) + a.storedState.String()
+	if err := a.repository.EditComment(ctx, a.id, withCost); err != nil {
+		return a.writeFailure(err)
 	}
 	return nil
 }
@@ -218,49 +199,49 @@ func describeSpent(dollars float64) string {
 }
 
 // text returns the comment's text with its state.
-func (t *thread) text() string {
-	paragraphs := []string{strings.TrimRight(t.redSummary, "\n")}
-	paragraphs = append(paragraphs, t.notes...)
-	end := t.conclusion
-	if t.Link != "" {
-		end += " (" + markdown.Link("run", t.Link) + ")"
+func (a *Attempt) text() string {
+	paragraphs := []string{strings.TrimRight(a.redSummary, "\n")}
+	paragraphs = append(paragraphs, a.notes...)
+	end := a.conclusion
+	if a.link != "" {
+		end += " (" + markdown.Link("run", a.link) + ")"
 	}
 	paragraphs = append(paragraphs, end)
-	if t.remaining != "" {
-		paragraphs = append(paragraphs, t.remaining)
+	if a.remaining != "" {
+		paragraphs = append(paragraphs, a.remaining)
 	}
-	if t.newState.spentUSD > 0 {
-		paragraphs = append(paragraphs, describeSpent(t.newState.spentUSD))
+	if a.newState.spentUSD > 0 {
+		paragraphs = append(paragraphs, describeSpent(a.newState.spentUSD))
 	}
-	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.newState.String()
+	return intake.RepairMark + a.record.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + a.newState.String()
 }
 
 // writeComment creates or updates the comment. The comment counts the attempts, so an attempt does not start if
 // this fails.
-func (t *thread) writeComment(ctx context.Context) error {
-	text := t.text()
-	if text == t.shown {
+func (a *Attempt) writeComment(ctx context.Context) error {
+	text := a.text()
+	if text == a.shown {
 		return nil
 	}
 	var err error
-	if t.id != 0 {
-		err = t.Repository.EditComment(ctx, t.id, text)
+	if a.id != 0 {
+		err = a.repository.EditComment(ctx, a.id, text)
 	} else {
 		var made *forge.Comment
-		if made, err = t.Repository.CreateComment(ctx, t.Number, text); err == nil {
-			t.id = made.ID
+		if made, err = a.repository.CreateComment(ctx, a.Pull.Number, text); err == nil {
+			a.id = made.ID
 		}
 	}
 	if err != nil {
-		return t.writeFailure(err)
+		return a.writeFailure(err)
 	}
-	t.shown, t.storedState = text, t.newState
+	a.shown, a.storedState = text, a.newState
 	return nil
 }
 
 // writeFailure returns the error for a comment that cannot be written.
-func (t *thread) writeFailure(err error) error {
-	return intake.ForgeFailure(fmt.Sprintf("The comment on pull request #%d, by which attempts to repair it are counted, cannot be written", t.Number), err)
+func (a *Attempt) writeFailure(err error) error {
+	return intake.ForgeFailure(fmt.Sprintf("The comment on pull request #%d, by which attempts to repair it are counted, cannot be written", a.Pull.Number), err)
 }
 
 // nameChecks joins the names of checks, each with its infrastructure failure if it had one.

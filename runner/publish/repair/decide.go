@@ -10,7 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // lastAttempt returns the number of the last attempt and the cost of all. The head commit's trailers have both.
@@ -24,66 +23,60 @@ func lastAttempt(head *forge.Commit, inComment state) intake.Repair {
 	return last
 }
 
-// Plan is the next attempt with its remaining budget.
-type Plan struct {
-	Attempt      intake.Repair
-	RemainingUSD float64 // US dollars that the attempt may cost; 0 for no limit
-}
-
-// decide returns the plan of the next attempt. If there is nothing to fix, or a rerun or a person has to act,
-// it reports that in the comment and returns an error.
-func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, limits job.Repair) (*Plan, error) {
-	if err := t.readComment(ctx); err != nil {
-		return nil, err
+// decide sets the next attempt. If there is nothing to fix, or a rerun or a person has to act, it reports that in
+// the comment and returns an error.
+func (a *Attempt) decide(ctx context.Context, head *forge.Commit) error {
+	if err := a.readComment(ctx); err != nil {
+		return err
 	}
-	last := lastAttempt(head, t.storedState)
-	t.setCase(c, last)
-	stopWith := func(reason, format string, args ...any) (*Plan, error) {
+	last := lastAttempt(head, a.storedState)
+	a.setCase(last)
+	stopWith := func(reason, format string, args ...any) error {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
-		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {
-			return nil, stop // no comment: nothing is red, and none exists
+		if len(a.Red)+len(a.OnBase) == 0 && !a.ConflictsWithBase && a.id == 0 {
+			return stop // no comment: nothing is red, and none exists
 		}
-		sentence, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
-		t.conclusion = markdown.Text(sentence + ".") // escaped: it has names of checks
-		if err := t.writeComment(ctx); err != nil {
-			return nil, err
+		sentence, _ := strings.CutSuffix(stop.Message, ": "+a.Pull.URL+".")
+		a.conclusion = markdown.Text(sentence + ".") // escaped: it has names of checks
+		if err := a.writeComment(ctx); err != nil {
+			return err
 		}
-		return nil, stop
+		return stop
 	}
-	pull := fmt.Sprintf("pull request #%d", c.Pull.Number)
+	pull := fmt.Sprintf("pull request #%d", a.Pull.Number)
 	switch {
-	case len(c.Red) == 0 && len(c.OnBase) > 0 && !c.ConflictsWithBase:
+	case len(a.Red) == 0 && len(a.OnBase) > 0 && !a.ConflictsWithBase:
 		return stopWith("red_on_base", "The checks that fail on %s fail on %s too (%s), so its change is not the cause; fix %s first: %s.",
-			pull, c.Pull.Base, nameChecks(c.OnBase, ", "), c.Pull.Base, c.Pull.URL)
-	case len(c.Red) == 0 && !c.ConflictsWithBase:
-		return stopWith("nothing_red", "No check fails on %s, and it does not conflict with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
+			pull, a.Pull.Base, nameChecks(a.OnBase, ", "), a.Pull.Base, a.Pull.URL)
+	case len(a.Red) == 0 && !a.ConflictsWithBase:
+		return stopWith("nothing_red", "No check fails on %s, and it does not conflict with %s: %s.", pull, a.Pull.Base, a.Pull.URL)
 	}
-	if c.onlyInfrastructure() {
-		rerunStarted, err := t.rerunFailedJobs(ctx, c)
+	if a.onlyInfrastructure() {
+		rerunStarted, err := a.rerunFailedJobs(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if rerunStarted {
 			return stopWith("rerun_asked", "The failure on %s looks like one of the CI system (%s): the failed jobs run again, once: %s.",
-				pull, nameChecks(c.Red, "; "), c.Pull.URL)
+				pull, nameChecks(a.Red, "; "), a.Pull.URL)
 		}
 	}
 	switch {
-	case last.Attempt >= limits.Attempts:
-		t.listRemaining(c)
+	case last.Attempt >= a.limits.Attempts:
+		a.listRemaining()
 		return stopWith("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
-			outcome.CountNoun(last.Attempt, "attempt"), limits.Attempts, pull, c.Pull.URL)
-	case limits.CostUSD > 0 && last.SpentUSD >= limits.CostUSD:
-		t.listRemaining(c)
+			outcome.CountNoun(last.Attempt, "attempt"), a.limits.Attempts, pull, a.Pull.URL)
+	case a.limits.CostUSD > 0 && last.SpentUSD >= a.limits.CostUSD:
+		a.listRemaining()
 		return stopWith("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
-			pull, last.SpentUSD, limits.CostUSD, c.Pull.URL)
+			pull, last.SpentUSD, a.limits.CostUSD, a.Pull.URL)
 	}
-	plan := &Plan{Attempt: last}
-	plan.Attempt.Attempt++
-	if limits.CostUSD > 0 {
-		plan.RemainingUSD = limits.CostUSD - last.SpentUSD
+	a.Next = last
+	a.Next.Attempt++
+	if a.limits.CostUSD > 0 {
+		a.RemainingUSD = a.limits.CostUSD - last.SpentUSD
 	}
-	return plan, nil
+	return nil
 }
 
 // onlyInfrastructure reports whether all red checks failed by infrastructure, so that an agent can fix nothing.
@@ -92,30 +85,30 @@ func (c *Case) onlyInfrastructure() bool {
 }
 
 // rerunFailedJobs starts the failed jobs again, once for each head commit. It reports whether any started.
-func (t *thread) rerunFailedJobs(ctx context.Context, c *Case) (started bool, err error) {
-	if t.newState.rerunStarted {
+func (a *Attempt) rerunFailedJobs(ctx context.Context) (started bool, err error) {
+	if a.newState.rerunStarted {
 		return false, nil
 	}
 	rerunIDs := map[int64]bool{}
-	for _, red := range c.Red {
-		run := c.runs[red.RunID]
+	for _, red := range a.Red {
+		run := a.runs[red.RunID]
 		if run == nil || rerunIDs[run.ID] || run.Attempt > 1 {
 			continue
 		}
 		rerunIDs[run.ID] = true
-		err := t.Repository.RerunFailedJobs(ctx, run.ID)
+		err := a.repository.RerunFailedJobs(ctx, run.ID)
 		switch kind := forge.KindOf(err); {
 		case err == nil:
 			started = true
 		case kind == forge.Forbidden:
-			t.notes = append(t.notes, "The failed jobs could not be run again: the token lacks the permission `actions: write`.")
+			a.notes = append(a.notes, "The failed jobs could not be run again: the token lacks the permission `actions: write`.")
 			return started, nil
 		case kind == forge.Invalid:
-			t.notes = append(t.notes, "The failed jobs could not be run again: "+markdown.Text(markdown.Cut(outcome.WithoutFullStop(err), 500))+".")
+			a.notes = append(a.notes, "The failed jobs could not be run again: "+markdown.Text(markdown.Cut(outcome.WithoutFullStop(err), 500))+".")
 		default:
 			return started, intake.ForgeFailure(fmt.Sprintf("The failed jobs of workflow run %d cannot be run again", run.ID), err)
 		}
 	}
-	t.newState.rerunStarted = started
+	a.newState.rerunStarted = started
 	return started, nil
 }

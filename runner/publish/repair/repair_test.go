@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -199,6 +200,9 @@ func TestStateRoundTrips(t *testing.T) {
 	}
 }
 
+// nothing is the end of an attempt that pushes nothing.
+var nothing = &outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}
+
 // server is a forge on which the token's account is agent[bot].
 type server struct{ forge.Forge }
 
@@ -248,15 +252,17 @@ func (r *twoWriters) DeleteComment(_ context.Context, id int64) error {
 }
 
 // attempt is a run that has decided to mend what is red.
-func (r *twoWriters) attempt(t *testing.T, run string, red ...Red) (*thread, *Case, *Plan) {
+func (r *twoWriters) attempt(t *testing.T, run string) *Attempt {
 	t.Helper()
-	if red == nil {
-		red = []Red{{Check: check("test", "failure")}}
-	}
-	c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red}
-	to := &thread{Server: server{}, Repository: r, Number: 2, Run: run, Redact: func(s string) string { return s }}
-	plan := must.Get(to.decide(t.Context(), c, &forge.Commit{SHA: headSHA}, job.Repair{Attempts: 3}))(t)
-	return to, c, plan
+	a := r.repairing(run, Case{Head: headSHA, Red: []Red{{Check: check("test", "failure")}}})
+	must.Do(t, a.decide(t.Context(), &forge.Commit{SHA: headSHA}))
+	return a
+}
+
+// repairing is a run before it has decided.
+func (r *twoWriters) repairing(run string, c Case) *Attempt {
+	c.Pull, c.repository = &forge.PullRequest{Number: 2, Base: "main"}, r
+	return &Attempt{Case: &c, server: server{}, record: &record.Record{Directory: &record.Directory{}, ID: run}, limits: job.Repair{Attempts: 3}}
 }
 
 // TestOneConcurrentAttemptWins has a second run decide before the first one has said that it
@@ -273,23 +279,21 @@ func TestOneConcurrentAttemptWins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &twoWriters{}
 			if c.there {
-				first, _, plan := r.attempt(t, "earlier")
-				must.Do(t, first.announceAttempt(t.Context(), plan, 3))
+				must.Do(t, r.attempt(t, "earlier").Begin(t.Context()))
 			}
-			slow, _, plan := r.attempt(t, "slow")
-			fast, red, fastPlan := r.attempt(t, "fast")
+			slow, fast := r.attempt(t, "slow"), r.attempt(t, "fast")
 			c.place(r, func() {
-				if err := fast.announceAttempt(t.Context(), fastPlan, 3); err != nil && name != "before it makes the comment" {
+				if err := fast.Begin(t.Context()); err != nil && name != "before it makes the comment" {
 					t.Error(err)
 				}
 			})
-			slowErr := slow.announceAttempt(t.Context(), plan, 3)
+			slowErr := slow.Begin(t.Context())
 			stop, _ := errors.AsType[*outcome.Stop](slowErr)
 			wins := readState(r.comments[0].Body).run
 			if (wins == "fast") != (stop != nil && stop.Reason == "other_run") || len(r.comments) != 1 {
 				t.Fatalf("%s has the comment, the slow one ended with %v, and there are %d comments", wins, slowErr, len(r.comments))
 			}
-			if err := fast.conclude(t.Context(), red, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, SpentUSD: 1}); err != nil || len(r.comments) != 1 {
+			if err := fast.conclude(t.Context(), nothing, 1, ""); err != nil || len(r.comments) != 1 {
 				t.Fatalf("%v, %d comments", err, len(r.comments))
 			}
 			want := 1
@@ -307,9 +311,9 @@ func TestOneConcurrentAttemptWins(t *testing.T) {
 // after it.
 func TestOverwrittenAttemptStops(t *testing.T) {
 	r := &twoWriters{}
-	first, _, plan := r.attempt(t, "first")
+	first := r.attempt(t, "first")
 	r.after = func() { r.comments[0].Body = strings.ReplaceAll(r.comments[0].Body, " by first ", " by second ") }
-	stop, _ := errors.AsType[*outcome.Stop](first.announceAttempt(t.Context(), plan, 3))
+	stop, _ := errors.AsType[*outcome.Stop](first.Begin(t.Context()))
 	if stop == nil || stop.Reason != "other_run" || !strings.Contains(stop.Message, "(second)") {
 		t.Errorf("%v", stop)
 	}
@@ -318,12 +322,12 @@ func TestOverwrittenAttemptStops(t *testing.T) {
 // TestCountsAttemptDespiteDelayedComment has the forge list the comment only after the attempt began.
 func TestCountsAttemptDespiteDelayedComment(t *testing.T) {
 	r := &twoWriters{}
-	only, c, plan := r.attempt(t, "only")
+	only := r.attempt(t, "only")
 	var late []forge.Comment
 	r.after = func() { r.comments, late = nil, r.comments }
-	must.Do(t, only.announceAttempt(t.Context(), plan, 3))
+	must.Do(t, only.Begin(t.Context()))
 	r.comments = late
-	must.Do(t, only.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, SpentUSD: 1}))
+	must.Do(t, only.conclude(t.Context(), nothing, 1, ""))
 	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spentUSD != 1 {
 		t.Errorf("%d comments, %+v", len(r.comments), got)
 	}
@@ -333,16 +337,16 @@ func TestCountsAttemptDespiteDelayedComment(t *testing.T) {
 func TestAddsCostOfLostAttempt(t *testing.T) {
 	for _, lateLast := range []bool{false, true} {
 		r := &twoWriters{}
-		early, c, plan := r.attempt(t, "early")
-		must.Do(t, early.announceAttempt(t.Context(), plan, 3))
-		late, _, latePlan := r.attempt(t, "late")
-		must.Do(t, late.announceAttempt(t.Context(), latePlan, 3))
-		order := []*thread{late, early}
+		early := r.attempt(t, "early")
+		must.Do(t, early.Begin(t.Context()))
+		late := r.attempt(t, "late")
+		must.Do(t, late.Begin(t.Context()))
+		order := []*Attempt{late, early}
 		if lateLast {
-			order = []*thread{early, late}
+			order = []*Attempt{early, late}
 		}
 		for _, each := range order {
-			must.Do(t, each.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, SpentUSD: 1.5}))
+			must.Do(t, each.conclude(t.Context(), nothing, 1.5, ""))
 		}
 		want := state{head: headSHA, run: "late", attempts: 2, spentUSD: 3}
 		if got := readState(r.comments[0].Body); got != want || len(r.comments) != 1 {
@@ -362,12 +366,11 @@ func TestCommentDefusesCheckNames(t *testing.T) {
 	}
 	for _, onBase := range []bool{false, true} {
 		r := &twoWriters{}
-		c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red, ConflictsWithBase: true}
+		c := Case{Head: headSHA, Red: red, ConflictsWithBase: true}
 		if onBase {
 			c.Red, c.OnBase, c.ConflictsWithBase = nil, red, false
 		}
-		to := &thread{Server: server{}, Repository: r, Number: 2, Run: "own", Redact: func(s string) string { return s }}
-		_, err := to.decide(t.Context(), c, &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Repair: 3"}, job.Repair{Attempts: 3})
+		err := r.repairing("own", c).decide(t.Context(), &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Repair: 3"})
 		if err == nil || len(r.comments) != 1 {
 			t.Fatalf("%v, %d comments", err, len(r.comments))
 		}
@@ -385,14 +388,12 @@ func TestCommentDefusesCheckNames(t *testing.T) {
 // one, which brings the only comment up to date.
 func TestNextRunUpdatesKilledAttempt(t *testing.T) {
 	r := &twoWriters{}
-	killed, _, plan := r.attempt(t, "killed")
-	if err := killed.announceAttempt(t.Context(), plan, 3); err != nil || !strings.Contains(r.comments[0].Body, "at work") {
+	killed := r.attempt(t, "killed")
+	if err := killed.Begin(t.Context()); err != nil || !strings.Contains(r.comments[0].Body, "at work") {
 		t.Fatalf("%v, %+v", err, r.comments)
 	}
-	next := &thread{Server: server{}, Repository: r, Number: 2, Run: "next", Redact: func(s string) string { return s }}
-	green := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: tipSHA}
-	stop, err := next.decide(t.Context(), green, &forge.Commit{SHA: tipSHA, Message: "Greet\n\nAgent-CI-Repair: 1"}, job.Repair{Attempts: 3})
-	if stop != nil || err == nil || len(r.comments) != 1 || strings.Contains(r.comments[0].Body, "at work") {
+	green := r.repairing("next", Case{Head: tipSHA})
+	if err := green.decide(t.Context(), &forge.Commit{SHA: tipSHA, Message: "Greet\n\nAgent-CI-Repair: 1"}); err == nil || len(r.comments) != 1 || strings.Contains(r.comments[0].Body, "at work") {
 		t.Fatalf("%v, %+v", err, r.comments)
 	}
 	if got := readState(r.comments[0].Body); got.head != tipSHA || got.attempts != 1 || got.run != "next" {

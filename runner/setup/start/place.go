@@ -60,12 +60,12 @@ func (s *Start) decideRepair(ctx context.Context, a *Assignment, ws *workspace.W
 	if err != nil {
 		return a, err
 	}
-	remainingUSD := decided.Plan.RemainingUSD
+	remainingUSD := decided.RemainingUSD
 	if !a.Model.Profile.Price.Known() {
 		remainingUSD = 0 // without a price the remaining budget has no meaning
 	}
 	repairing := s.withSettings(*a, a.Settings.WithoutDrafts(remainingUSD), ws)
-	repairing.Repair, repairing.Task.Repair = decided, &decided.Plan.Attempt
+	repairing.Repair, repairing.Task.Repair = decided, &decided.Next
 	s.Assignment = &repairing
 	return &repairing, nil
 }
