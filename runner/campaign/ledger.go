@@ -126,15 +126,7 @@ type Ledger struct {
 	now  func() time.Time
 }
 
-// LockedError means that another process has the ledger open for writing.
-type LockedError struct{ By string }
-
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("somebody else works with this ledger (%s); wait for that to end", e.By)
-}
-
-// Open opens the ledger in a folder for writing, or creates it. The error may be a *LockedError. The caller closes
-// the ledger.
+// Open opens the ledger in a folder for writing, or creates it. The caller closes the ledger.
 func Open(dir string, now func() time.Time) (*Ledger, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
@@ -162,7 +154,7 @@ func acquireLock(path string, now time.Time) (*os.File, error) {
 		n, _ := f.ReadAt(by, 0)
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &LockedError{strings.TrimSpace(string(by[:n]))}
+			return nil, fmt.Errorf("somebody else works with this ledger (%s); wait for that to end", strings.TrimSpace(string(by[:n])))
 		}
 		return nil, fmt.Errorf("lock the ledger: %w", err)
 	}
