@@ -10,7 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
@@ -288,7 +287,7 @@ func (r *Record) View() (*transcript.View, error) {
 
 // View folds the transcript of a run directory into a view with entries. It fails if the transcript is damaged.
 func (d *Directory) View() (*transcript.View, error) {
-	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldWithEntries(log, body.Excerpts) })
+	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldWithEntries(log, false) })
 }
 
 // FoldEvents folds the complete lines of a transcript, and calls visit with each event. It fails if the

@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// FoldWithEntries folds a log into a view. Its Entries have excerpts within limits c, so a long run needs
-// little memory.
-func FoldWithEntries(r io.Reader, c ExcerptLimits) (*View, error) {
+// FoldWithEntries folds a log into a view. Unless its Entries are to have whole texts, they have excerpts, so that
+// a long run needs little memory.
+func FoldWithEntries(r io.Reader, whole bool) (*View, error) {
 	f := NewFolder()
-	f.keepEntries, f.limits = true, c
+	f.keepEntries, f.whole = true, whole
 	return f.view, f.foldLog(r, nil)
 }
 
@@ -59,8 +59,8 @@ func (f *Folder) foldLog(r io.Reader, visit func(*View, Event) error) error {
 // Folder folds events into a view.
 type Folder struct {
 	view        *View
-	keepEntries bool // Entries are made, with excerpts within limits
-	limits      ExcerptLimits
+	keepEntries bool // Entries are made
+	whole       bool // with whole texts, instead of excerpts
 	calls       OpenCalls[*Call]
 	answered    bool // the last request of the run's own agent was answered
 	calledTool  bool // the run's own agent called a tool since its last request
@@ -258,7 +258,7 @@ func (f *Folder) modelResponse(e Event, d ModelResponse) {
 			f.view.LastMessage = text
 		}
 		if f.keepEntries {
-			f.view.Entries = slices.Insert(f.view.Entries, index, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Message: f.limits.excerpt(text, f.limits.MessageLines)})
+			f.view.Entries = slices.Insert(f.view.Entries, index, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Message: f.excerpt(text, messageLines)})
 			index++
 		}
 	}
@@ -373,7 +373,7 @@ func (f *Folder) toolStarted(e Event, d ToolStarted) {
 	f.calledTool = f.calledTool || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
 	if f.keepEntries {
 		call.Topic = d.Topic()
-		call.Input = f.limits.excerpt(ReadableArguments(d.ReadableInput()), f.limits.Lines)
+		call.Input = f.excerpt(ReadableArguments(d.ReadableInput()), excerptLines)
 	}
 }
 
@@ -400,21 +400,16 @@ func (f *Folder) toolFinished(e Event, d ToolFinished) {
 	f.skillLoaded(d)
 	call := f.calls.Take(e, d, f.startCall)
 	if f.keepEntries {
-		call.setResult(d, f.limits)
+		call.Finished = true
+		call.Failed = d.Failed
+		call.Result = d.DescribeResult()
+		call.Output = f.excerpt(ReadableOutput(d.Output), excerptLines)
+		call.OutputFile = d.File
+		call.OutputBytes = d.Bytes
+		call.Seconds = d.Seconds
+		call.Changed = listsChangedFiles(d.Detail)
+		call.Topic = cmp.Or(call.Topic, d.Files())
 	}
-}
-
-// setResult sets the result of a call.
-func (c *Call) setResult(finished ToolFinished, limits ExcerptLimits) {
-	c.Finished = true
-	c.Failed = finished.Failed
-	c.Result = finished.DescribeResult()
-	c.Output = limits.excerpt(ReadableOutput(finished.Output), limits.Lines)
-	c.OutputFile = finished.File
-	c.OutputBytes = finished.Bytes
-	c.Seconds = finished.Seconds
-	c.Changed = listsChangedFiles(finished.Detail)
-	c.Topic = cmp.Or(c.Topic, finished.Files())
 }
 
 // listsChangedFiles reports whether the detail of a call, or of a command in it, lists changed files.

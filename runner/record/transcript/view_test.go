@@ -14,12 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-// excerpts are what these tests keep of texts.
-var excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
-
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), excerpts))(t)
+	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), false))(t)
 }
 
 // outlines tell of each entry in a line: who said what, or how a call went.
@@ -81,7 +78,7 @@ func withAgent(log, agent string) string {
 func TestProjectAgents(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "mine")})
 	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other), excerpts))(t)
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other), false))(t)
 	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" ok`} // a response that stands behind its calls
 	must.Same(t, want, outlines(view), "entries")
 	must.Same(t, "mine", view.Summary(), "the summary is another agent's")
@@ -100,14 +97,14 @@ func TestProjectSkipsUnknownContent(t *testing.T) {
 
 func TestProjectNamesBadEvent(t *testing.T) {
 	text := strings.Replace(transcripttest.Recorded(t, transcripttest.Greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), excerpts))(t)
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), false))(t)
 	must.Fail(t, "event 9 (plan): steps is a number, not a list", view.Damage)
 	must.Same(t, projected(t, transcripttest.Greeting()).Entries, view.Entries)
 }
 
 func TestProjectTornLog(t *testing.T) {
 	text := transcripttest.Recorded(t, transcripttest.Greeting()) + `{"v":1,"seq":24,`
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), excerpts))(t)
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), false))(t)
 	if !view.Torn || view.EventCount != 22 {
 		t.Errorf("torn %t, %d events", view.Torn, view.EventCount)
 	}
@@ -165,12 +162,12 @@ func TestReadable(t *testing.T) {
 
 func BenchmarkProject(b *testing.B) {
 	text := transcripttest.Recorded(b, transcripttest.Long(10_000))
-	for name, cut := range map[string]transcript.ExcerptLimits{"cut": excerpts, "whole": {}} {
+	for name, whole := range map[string]bool{"cut": false, "whole": true} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				must.Get(transcript.FoldWithEntries(strings.NewReader(text), cut))(b)
+				must.Get(transcript.FoldWithEntries(strings.NewReader(text), whole))(b)
 			}
 		})
 	}

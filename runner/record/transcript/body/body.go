@@ -56,9 +56,6 @@ type Posts struct {
 	Comments []string
 }
 
-// Excerpts are the limits of texts in a body. Make the view for Compose with them.
-var Excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
-
 // Compose returns the body of a pull request, and comments. The body has the result first, then as
 // much of the transcript as fits. The comments continue the transcript; it is only cut between
 // calls. Compose fails if the limit is too small for the lines that say where the transcript is.

@@ -11,7 +11,7 @@ import (
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), Excerpts))(t)
+	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), false))(t)
 }
 
 // alone is a body that has no comments, and composed one that may have all.
