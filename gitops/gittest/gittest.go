@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -92,10 +93,29 @@ type Repo struct {
 func New(t testing.TB) Repo {
 	t.Helper()
 	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
-	must.Do(t, os.Mkdir(r.Dir, 0o777))
-	r.Git("init", "-q", "-b", "main")
+	config := must.Get(initialConfig())(t)
+	for _, folder := range []string{".git/info", ".git/objects/info", ".git/refs"} {
+		must.Do(t, os.MkdirAll(r.Path(folder), 0o777))
+	}
+	r.Write(".git/HEAD", "ref: refs/heads/main\n")
+	r.Write(".git/config", config)
 	return r
 }
+
+// initialConfig is the configuration of a new repository, which depends on the system. git is asked
+// once, because it takes longer than all else that makes a repository.
+var initialConfig = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "initial-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("git init: %w: %s", err, out)
+	}
+	config, err := os.ReadFile(filepath.Join(dir, ".git/config"))
+	return string(config), err
+})
 
 // Git runs git and returns its output without the last newline.
 func (r Repo) Git(args ...string) string {
