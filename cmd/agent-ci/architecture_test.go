@@ -1,13 +1,16 @@
 package main_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -261,24 +264,22 @@ func TestPackagesHaveDocComments(t *testing.T) {
 // packages lists the module's packages that have more than tests.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
+	return must.Get(listedPackages())(t)
+}
+
+// listedPackages asks go once for all tests.
+var listedPackages = sync.OnceValues(func() (all []goPackage, err error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Name,Imports", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
-	must.Do(t, err, "go list")
-	var all []goPackage
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for dec := json.NewDecoder(bytes.NewReader(out)); err == nil; {
 		var p goPackage
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatalf("read what go list says: %v", err)
-		}
-		if p.Name != "" {
+		if err = dec.Decode(&p); err == nil && p.Name != "" {
 			all = append(all, p)
 		}
 	}
-	if len(all) < 10 {
-		t.Fatalf("go list names %d packages", len(all))
+	if errors.Is(err, io.EOF) && len(all) >= 10 {
+		return all, nil
 	}
-	return all
-}
+	return nil, fmt.Errorf("go list names %d packages: %w", len(all), err)
+})
