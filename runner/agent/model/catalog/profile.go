@@ -16,7 +16,7 @@ import (
 )
 
 // Profile describes a model. The facts about its family come from profiles.yml, which is written by hand. Its limits and
-// prices come from catalog.tsv, which internal/tabulate makes.
+// prices come from catalog.json, which internal/tabulate makes.
 type Profile struct {
 	Models        []string `yaml:"models"` // patterns of model names; empty in the default profile
 	ContextWindow int64    `yaml:"context_window"`

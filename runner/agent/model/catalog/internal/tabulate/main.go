@@ -1,6 +1,5 @@
-// Command tabulate makes runner/agent/model/catalog/catalog.tsv, the program's table of models and
-// prices, from models-dev.tsv beside this file. Given models.dev's api.json, it first makes
-// models-dev.tsv from that. It uses no network.
+// Command tabulate makes runner/agent/model/catalog/catalog.json, the program's table of models and
+// prices, from models.dev's api.json. It uses no network.
 package main
 
 import (
@@ -11,15 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Paths of the two tables in the repository.
-const (
-	sourceFile  = "runner/agent/model/catalog/internal/tabulate/models-dev.tsv"
-	catalogFile = "runner/agent/model/catalog/catalog.tsv"
-)
+// catalogFile is the path of the table in the repository.
+const catalogFile = "runner/agent/model/catalog/catalog.json"
 
 func main() {
 	root := flag.String("root", ".", "the repository's `folder`")
-	api := flag.String("api", "", "models.dev's api.json, as a `file`; empty: models-dev.tsv stays as it is")
+	api := flag.String("api", "", "models.dev's api.json, as a `file`")
 	commit := flag.String("commit", "", "the `commit` of models.dev that api.json was made from")
 	date := flag.String("date", "", "the `day` of that commit, as YYYY-MM-DD")
 	flag.Parse()
@@ -29,26 +25,8 @@ func main() {
 	}
 }
 
-// run writes catalog.tsv below the folder root. If api is not "", it first writes models-dev.tsv from that file.
+// run writes the table of an api.json to the folder root.
 func run(root, api string, from source) error {
-	if api != "" {
-		if err := importAPI(api, filepath.Join(root, sourceFile), from); err != nil {
-			return err
-		}
-	}
-	raw, err := os.ReadFile(filepath.Join(root, sourceFile))
-	if err != nil {
-		return err
-	}
-	table, err := catalogOf(raw)
-	if err != nil {
-		return fmt.Errorf("%s: %w", sourceFile, err)
-	}
-	return os.WriteFile(filepath.Join(root, catalogFile), table, 0o644)
-}
-
-// importAPI writes the facts of an api.json to the file at path.
-func importAPI(api, path string, from source) error {
 	if from.commit == "" || from.date == "" {
 		return errors.New("-api takes -commit and -date: each row says where it is from")
 	}
@@ -56,9 +34,13 @@ func importAPI(api, path string, from source) error {
 	if err != nil {
 		return err
 	}
-	table, err := tableOf(raw, from)
+	rows, err := rowsOf(raw, from)
 	if err != nil {
 		return fmt.Errorf("%s: %w", api, err)
 	}
-	return os.WriteFile(path, table, 0o644)
+	table, err := encode(rows)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, catalogFile), table, 0o644)
 }

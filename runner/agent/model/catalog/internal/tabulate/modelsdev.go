@@ -1,24 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
+	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
 // providers are the providers whose models the table has.
 var providers = []string{
 	"alibaba", "anthropic", "azure", "cerebras", "deepseek", "google", "groq", "minimax", "mistral", "moonshotai", "openai", "xai", "zai",
-}
-
-// sourceColumns are the columns of models-dev.tsv: facts from models.dev and their source.
-var sourceColumns = []string{
-	"provider", "model", "context", "input_limit", "output_limit", "price", "usd_reasoning", "tiers", "service",
-	"reasoning", "efforts", "images", "released", "status", "source", "date",
 }
 
 // source is the commit of models.dev that rows come from, and its date.
@@ -53,8 +49,8 @@ type publishedModel struct {
 type publishedCost struct {
 	Input      *float64 `json:"input"`
 	Output     *float64 `json:"output"`
-	Cached     *float64 `json:"cache_read"`
-	CacheWrite *float64 `json:"cache_write"`
+	Cached     float64  `json:"cache_read"`
+	CacheWrite float64  `json:"cache_write"`
 	Reasoning  *float64 `json:"reasoning"`
 	Tiers      []struct {
 		Tier struct {
@@ -65,14 +61,12 @@ type publishedCost struct {
 	} `json:"tiers"`
 }
 
-// tableOf returns the content of models-dev.tsv for the content of api.json. It leaves out models that cannot call
-// tools.
-func tableOf(api []byte, from source) ([]byte, error) {
+// rowsOf returns the rows of the table for the content of api.json. It leaves out models that cannot call tools.
+func rowsOf(api []byte, from source) (rows []catalog.Entry, err error) {
 	var all map[string]struct{ Models map[string]publishedModel }
 	if err := json.Unmarshal(api, &all); err != nil {
 		return nil, err
 	}
-	table := bytes.NewBufferString(strings.Join(sourceColumns, "\t") + "\n")
 	for _, provider := range providers {
 		models := all[provider].Models
 		if len(models) == 0 {
@@ -83,64 +77,84 @@ func tableOf(api []byte, from source) ([]byte, error) {
 			if !m.Calls {
 				continue
 			}
-			cells, err := m.cells()
+			row, err := m.row()
 			if err != nil {
 				return nil, fmt.Errorf("%s of %s: %w", name, provider, err)
 			}
-			cells = slices.Concat([]string{provider, name}, cells, []string{"models.dev " + from.commit, from.date})
-			fmt.Fprintln(table, strings.Join(cells, "\t"))
+			row.Provider, row.Model, row.Source = provider, name, "models.dev "+from.commit+", "+from.date
+			rows = append(rows, row)
 		}
 	}
-	return table.Bytes(), nil
+	return rows, nil
 }
 
-// cells returns the model's values for sourceColumns, without the first two and the last two columns.
-func (m publishedModel) cells() ([]string, error) {
-	var price, reasoning, tiers string
-	if m.Cost != nil {
-		var err error
-		if tiers, err = m.Cost.tiers(); err != nil {
-			return nil, err
-		}
-		price, reasoning = m.Cost.rates(), dollarsCell(m.Cost.Reasoning)
+// row returns the model's facts, without its name and source.
+func (m publishedModel) row() (catalog.Entry, error) {
+	row := catalog.Entry{
+		Context: m.Limit.Context, Input: m.Limit.Input, Output: m.Limit.Output,
+		Reasoning: m.Reasoning, Efforts: m.efforts(), Images: slices.Contains(m.Modalities.Input, "image"),
 	}
-	return []string{
-		numberCell(m.Limit.Context), numberCell(m.Limit.Input), numberCell(m.Limit.Output), price, reasoning, tiers, m.serviceTiers(),
-		yesOrNo(m.Reasoning), m.efforts(), yesOrNo(slices.Contains(m.Modalities.Input, "image")), m.Released, m.Status,
-	}, nil
+	if row.Context == 0 {
+		return row, errors.New("it has no context")
+	}
+	if m.Cost == nil {
+		return row, nil
+	}
+	tiers, err := m.Cost.tiers()
+	if m.Cost.isFull() {
+		row.Price = &price.List{Rates: m.Cost.rates(), Tiers: tiers, Service: m.serviceTiers()}
+	}
+	return row, err
 }
 
-// rates returns the prices as INPUT/CACHED/CACHE_WRITE/OUTPUT. A part is empty if the price is unknown.
-func (c *publishedCost) rates() string {
-	return strings.Join([]string{dollarsCell(c.Input), dollarsCell(c.Cached), dollarsCell(c.CacheWrite), dollarsCell(c.Output)}, "/")
+// isFull reports whether a price covers all of a model's tokens. It does not if only one of input and output costs
+// something, as with a router, which adds its fee to the price of another model. Nor does it if reasoning costs
+// something else than output.
+func (c *publishedCost) isFull() bool {
+	if c.Input == nil || c.Output == nil || *c.Input < 0 || *c.Output < 0 {
+		return false
+	}
+	chargesBoth := (*c.Input > 0) == (*c.Output > 0) // or neither
+	hasReasoningPrice := c.Reasoning != nil && *c.Reasoning != *c.Output
+	return chargesBoth && !hasReasoningPrice
 }
 
-// tiers returns the prices of long requests as LENGTH:RATES;LENGTH:RATES. RATES apply from LENGTH input tokens on.
-func (c *publishedCost) tiers() (string, error) {
-	all := make([]string, len(c.Tiers))
-	for i, t := range c.Tiers {
+// rates returns the prices without tiers.
+func (c *publishedCost) rates() price.Rates {
+	rates := price.Rates{Cached: c.Cached, CacheWrite: c.CacheWrite}
+	if c.Input != nil {
+		rates.Input = *c.Input
+	}
+	if c.Output != nil {
+		rates.Output = *c.Output
+	}
+	return rates
+}
+
+// tiers returns the prices of long requests.
+func (c *publishedCost) tiers() (all []price.Tier, err error) {
+	for _, t := range c.Tiers {
 		if t.Tier.Type != "" && t.Tier.Type != "context" {
-			return "", fmt.Errorf("a tier of its price is by %s, which this command does not know", t.Tier.Type)
+			return nil, fmt.Errorf("a tier of its price is by %s, which this command does not know", t.Tier.Type)
 		}
-		all[i] = numberCell(t.Tier.Size) + ":" + t.rates()
+		all = append(all, price.Tier{Above: t.Tier.Size, Rates: t.rates()})
 	}
-	return strings.Join(all, ";"), nil
+	return all, nil
 }
 
-// serviceTiers returns the prices of the API's service tiers as NAME:RATES;NAME:RATES.
-func (m publishedModel) serviceTiers() string {
-	var all []string
+// serviceTiers returns the prices of the API's service tiers.
+func (m publishedModel) serviceTiers() map[string]price.Rates {
+	all := map[string]price.Rates{}
 	for _, name := range slices.Sorted(maps.Keys(m.Experimental.Modes)) {
 		if mode := m.Experimental.Modes[name]; mode.Cost != nil && mode.Provider.Body.ServiceTier != "" {
-			all = append(all, mode.Provider.Body.ServiceTier+":"+mode.Cost.rates())
+			all[mode.Provider.Body.ServiceTier] = mode.Cost.rates()
 		}
 	}
-	return strings.Join(all, ";")
+	return all
 }
 
-// efforts returns the accepted reasoning efforts, separated by |.
-func (m publishedModel) efforts() string {
-	var all []string
+// efforts returns the accepted reasoning efforts.
+func (m publishedModel) efforts() (all []string) {
 	for _, option := range m.Options {
 		if option.Type != "effort" {
 			continue
@@ -151,28 +165,18 @@ func (m publishedModel) efforts() string {
 			}
 		}
 	}
-	return strings.Join(all, "|")
+	return all
 }
 
-// dollarsCell returns a price as text, or "" for nil.
-func dollarsCell(usd *float64) string {
-	if usd == nil {
-		return ""
+// encode returns the table as JSON with one row in a line, so that changes can be read.
+func encode(rows []catalog.Entry) ([]byte, error) {
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		raw, err := json.Marshal(row)
+		if err != nil {
+			return nil, err
+		}
+		lines[i] = string(raw)
 	}
-	return strconv.FormatFloat(*usd, 'f', -1, 64)
-}
-
-// numberCell returns a number as text, or "" for 0.
-func numberCell(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-func yesOrNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
+	return []byte("[\n" + strings.Join(lines, ",\n") + "\n]\n"), nil
 }
