@@ -17,9 +17,10 @@ import (
 type Pattern struct {
 	expression   *regexp.Regexp
 	pieceSize    int        // maximum bytes of text to match at once
-	needles      []needle   // a matching line contains at least one of them; empty if unknown
-	otherNeedles [][]needle // a matching line contains at least one needle of each list
+	needles      [][]byte   // a matching line contains at least one of them; empty if unknown
+	otherNeedles [][][]byte // a matching line contains at least one needle of each list
 	exact        bool       // every line that contains one of needles matches
+	lower        *lowerCase // if case does not matter everywhere: needles are in lower case, and are searched in lower case
 }
 
 // ErrNewline is the error for an expression that contains a newline.
@@ -41,8 +42,11 @@ func Compile(expression string) (*Pattern, error) {
 		return nil, err
 	}
 	p := &Pattern{expression: compiled, pieceSize: pieceSize(tree)}
-	p.needles, p.exact = requiredTexts(tree)
-	p.otherNeedles = requiredByParts(tree)
+	if foldsCase(tree) {
+		p.lower = newLowerCase()
+	}
+	p.needles, p.exact = required{p.lower}.of(tree)
+	p.otherNeedles = required{p.lower}.ofParts(tree)
 	return p, nil
 }
 
@@ -117,21 +121,17 @@ func (p *Pattern) MatchLines(text []byte) bool {
 	switch {
 	case len(text) == 0:
 		return false
-	case len(p.needles) == 0:
+	case len(p.needles) == 0, p.lower != nil && hasLettersOutsideASCII(text):
 		return p.matchPieces(text)
 	}
-	for i := range p.needles {
-		if p.matchAround(&p.needles[i], text) {
-			return true
-		}
-	}
-	return false
+	searched := p.lower.of(text)
+	return slices.ContainsFunc(p.needles, func(n []byte) bool { return p.matchAround(n, text, searched) })
 }
 
-// matchAround reports whether a line that contains the needle matches.
-func (p *Pattern) matchAround(n *needle, text []byte) bool {
-	for len(text) > 0 {
-		at := n.index(text)
+// matchAround reports whether a line that contains the needle matches. searched is text as p.lower changes it.
+func (p *Pattern) matchAround(needle, text, searched []byte) bool {
+	for {
+		at := bytes.Index(searched, needle)
 		if at < 0 {
 			return false
 		}
@@ -140,19 +140,18 @@ func (p *Pattern) matchAround(n *needle, text []byte) bool {
 		}
 		start := bytes.LastIndexByte(text[:at], '\n') + 1
 		line, rest, _ := bytes.Cut(text[start:], newline)
-		if p.mayMatch(line) && p.expression.Match(line) {
+		if p.mayMatch(searched[start:start+len(line)]) && p.expression.Match(line) {
 			return true
 		}
-		text = rest
+		text, searched = rest, searched[len(searched)-len(rest):]
 	}
-	return false
 }
 
 // mayMatch reports whether a line contains a needle of each list in otherNeedles. This is cheaper than applying the
 // expression.
 func (p *Pattern) mayMatch(line []byte) bool {
 	for _, needles := range p.otherNeedles {
-		if !slices.ContainsFunc(needles, func(n needle) bool { return n.index(line) >= 0 }) {
+		if !slices.ContainsFunc(needles, func(n []byte) bool { return bytes.Contains(line, n) }) {
 			return false
 		}
 	}
