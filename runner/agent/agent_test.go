@@ -73,7 +73,7 @@ type recorder struct {
 }
 
 func (r *recorder) Respond(ctx context.Context, request model.Request, o model.Observer) (*model.Response, error) {
-	body, err := request.Body()
+	body, err := model.BodyFor(nil, request)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,6 @@ func (c *Conversation) addNewMessages() error {
 type requestMemory struct {
 	lastRequest  requestedConversation
 	lastSettings model.Settings
-	bodies       model.Bodies
 }
 
 // requestedConversation is the conversation in the last request. Every call has its output.

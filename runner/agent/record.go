@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -18,7 +17,11 @@ import (
 // recordRequest encodes a request and records what is new in it: the items since the last event, and the
 // settings if they changed.
 func (c *Conversation) recordRequest(r *model.Request) (err error) {
-	if r.Encoded, err = c.bodies.Encode(c.Model, *r); err != nil {
+	changed, err := c.encodeSettings(r.Settings)
+	if err != nil {
+		return err
+	}
+	if r.Encoded, err = model.EncodeFor(c.Model, c.recordedSettings, r.History); err != nil {
 		return err
 	}
 	event := transcript.ModelRequest{
@@ -26,29 +29,26 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 		Input: rawitem.WithImageDigests(r.History[c.loggedItems:]), Internal: r.Settings.WordsOnly,
 	}
 	c.loggedItems = len(r.History)
-	if event.Settings, err = c.changedSettings(r.Settings); err != nil {
-		return err
+	if changed {
+		event.Settings = c.recordedSettings
 	}
 	_, err = c.Log.Append(transcript.TypeModelRequest, event)
 	return err
 }
 
-// changedSettings returns the settings s in JSON and remembers them as recorded. It returns nil if they equal the
-// settings recorded last.
-func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error) {
+// encodeSettings sets recordedSettings to the settings s in JSON. changed is false if they equal the settings recorded
+// last.
+func (c *Conversation) encodeSettings(s model.Settings) (changed bool, err error) {
 	if c.recordedSettings != nil && reflect.DeepEqual(s, c.lastSettings) {
-		return nil, nil
+		return false, nil
 	}
 	settings, err := s.SettingsJSON()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	c.lastSettings = s
-	if bytes.Equal(settings, c.recordedSettings) {
-		return nil, nil
-	}
-	c.recordedSettings = settings
-	return settings, nil
+	changed = !bytes.Equal(settings, c.recordedSettings)
+	c.lastSettings, c.recordedSettings = s, settings
+	return changed, nil
 }
 
 // recordResponse records an answer. wordsOnly means that the request asked for text only.

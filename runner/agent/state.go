@@ -34,7 +34,7 @@ type position struct {
 
 // add puts items into the conversation before the next request.
 func (s *state) add(items []json.RawMessage) {
-	s.history = append(s.history, items...)
+	s.history = append(s.history, rawitem.Compact(items)...)
 	s.ids.NoteCalls(items...) // the items may be another agent's conversation, with call IDs of its own
 }
 
@@ -65,7 +65,7 @@ func (s *state) noteResult(call tools.Call, result tools.Result) {
 // forgets found tools that the model did not call.
 func (s *state) replace(items []json.RawMessage, reason string) {
 	reportedTools := s.lastCount.reportedTools
-	s.history = slices.Clip(items)
+	s.history = slices.Clip(rawitem.Compact(items))
 	s.ids.NoteCalls(items...)
 	if reason != reasonInterrupted && reason != transcript.RefusedItems {
 		s.found.forgetUnused(items, reportedTools)

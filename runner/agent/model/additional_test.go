@@ -19,7 +19,7 @@ func additional() model.Settings {
 }
 
 func TestPutsToolsAndInstructionsIntoInput(t *testing.T) {
-	got := must.Get(model.Request{Settings: additional(), History: []json.RawMessage{user("a")}}.Body())(t)
+	got := must.Get(model.BodyFor(nil, model.Request{Settings: additional(), History: []json.RawMessage{user("a")}}))(t)
 	want := `{"model":"m","tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":{"effort":"low","context":"all_turns"},` +
 		`"include":["reasoning.encrypted_content"],"store":false,"stream":true,"input":[` +
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.",` +

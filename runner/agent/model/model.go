@@ -139,15 +139,31 @@ type textFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body returns the JSON of r for the Responses API. Two requests of a run are equal up to the first new item.
-func (r Request) Body() ([]byte, error) {
-	b, err := r.Settings.body()
-	if err != nil {
-		return nil, err
+// Body returns the JSON of a request for the Responses API: the settings, which SettingsJSON returned, with the history at
+// the end of their input. Two requests of a run are equal up to the first new item. The items must be compact.
+func Body(settings json.RawMessage, history []json.RawMessage) []byte {
+	var s struct{ Input []json.RawMessage }
+	mayHaveInput := bytes.HasSuffix(settings, []byte(endOfInput))
+	body := bytes.TrimSuffix(slices.Clone(settings), []byte("}"))
+	if mayHaveInput && json.Unmarshal(settings, &s) == nil && len(s.Input) > 0 {
+		body = bytes.TrimSuffix(body, []byte("]"))
+	} else {
+		body = append(body, `,"input":[`...)
 	}
-	b.Input = slices.Concat(b.Input, rawitem.WithoutBareReasoning(r.History))
-	return rawitem.Encode(b)
+	for _, item := range history {
+		if rawitem.IsBareReasoning(item) { // the endpoint could not find it by its ID
+			continue
+		}
+		if body[len(body)-1] != '[' {
+			body = append(body, ',')
+		}
+		body = append(body, item...)
+	}
+	return append(body, endOfInput...)
 }
+
+// endOfInput closes a body after its last item. The input is its last field.
+const endOfInput = "]}"
 
 // body returns a request's body without the history.
 func (s Settings) body() (body, error) {
@@ -196,21 +212,31 @@ func (s Settings) addTools(b *body) (err error) {
 // bodyTranslator is a Responder whose requests have another form than the Responses API's.
 type bodyTranslator interface {
 	Responder
-	Body(r Request) ([]byte, error)
+	Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error)
 }
 
-// BodyFor returns the JSON of r in the form that m sends.
+// BodyFor returns the JSON of r in the form that m sends. Only a Retrying or a bodyTranslator makes a difference, so m may
+// be nil.
 func BodyFor(m Responder, r Request) ([]byte, error) {
 	if r.Encoded != nil {
 		return r.Encoded, nil
 	}
+	settings, err := r.Settings.SettingsJSON()
+	if err != nil {
+		return nil, err
+	}
+	return EncodeFor(m, settings, r.History)
+}
+
+// EncodeFor is BodyFor for a request with these encoded settings.
+func EncodeFor(m Responder, settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
-		return BodyFor(m.Next, r)
+		return EncodeFor(m.Next, settings, history)
 	case bodyTranslator:
-		return m.Body(r)
+		return m.Body(settings, history)
 	}
-	return r.Body()
+	return Body(settings, history), nil
 }
 
 // SettingsJSON returns a request's body for the record, without the history.

@@ -40,7 +40,7 @@ func TestPlacesNamespaces(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := test.settings
 			s.Tools = []json.RawMessage{json.RawMessage(`{"type":"custom","name":"exec"}`), team(t), json.RawMessage(`{"type":"web_search"}`)}
-			raw := must.Get(model.Request{Settings: s}.Body())(t)
+			raw := must.Get(model.BodyFor(nil, model.Request{Settings: s}))(t)
 			var body struct {
 				Tools json.RawMessage
 				Input []json.RawMessage

@@ -21,8 +21,7 @@ type RequestRebuilder struct {
 }
 
 // Request rebuilds the next request and returns the SHA-256 of its body, in hex. input are its new items. settings
-// is nil if they equal those of the previous request. Without Body, the body is the recorded settings with another value
-// of their last field, input: the items of the settings, followed by the conversation.
+// is nil if they equal those of the previous request.
 func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMessage) (string, error) {
 	if settings != nil {
 		r.settings = settings
@@ -32,31 +31,7 @@ func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMes
 		raw, err := r.Body(r.settings, r.history)
 		return fmt.Sprintf("%x", sha256.Sum256(raw)), err
 	}
-	var s body
-	if err := json.Unmarshal(r.settings, &s); err != nil {
-		return "", fmt.Errorf("read the settings of a request: %w", err)
-	}
-	head, err := settingsWithoutInput(r.settings, s.Input)
-	if err != nil {
-		return "", err
-	}
-	list, err := rawitem.Encode(slices.Concat(s.Input, rawitem.WithoutBareReasoning(r.history)))
-	if err != nil {
-		return "", err
-	}
-	raw := slices.Concat(head, []byte(`,"input":`), list, []byte("}"))
-	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
-}
-
-// settingsWithoutInput returns the JSON of settings up to the field input, which is the last one. input is the value
-// of that field; nil if there is none.
-func settingsWithoutInput(settings json.RawMessage, input []json.RawMessage) ([]byte, error) {
-	head := bytes.TrimSuffix(bytes.Clone(settings), []byte("}"))
-	if input == nil {
-		return head, nil
-	}
-	list, err := rawitem.Encode(input)
-	return bytes.TrimSuffix(head, append([]byte(`,"input":`), list...)), err
+	return fmt.Sprintf("%x", sha256.Sum256(Body(r.settings, r.history))), nil
 }
 
 // Response adds the items of an answer, which may be incomplete.

@@ -100,6 +100,17 @@ func Encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
+// Compact returns the items without blanks between their tokens, as a request has them.
+func Compact(items []json.RawMessage) []json.RawMessage {
+	compact := slices.Clone(items)
+	for i, item := range items {
+		if raw, err := Encode(item); err == nil { // the API refuses what is no JSON
+			compact[i] = raw
+		}
+	}
+	return compact
+}
+
 type messageItem struct {
 	Type    string        `json:"type"`
 	ID      string        `json:"id"`
