@@ -10,7 +10,7 @@ import (
 
 // moveToolsToInput moves the instructions and the tools that agent-ci runs to the start of the input. Tools that the
 // API runs itself stay in the field tools, because the API accepts them only there.
-func (b *body) moveToolsToInput() error {
+func (b *RequestBody) moveToolsToInput() error {
 	local, groups, hosted, err := splitByRunner(b.Tools)
 	if err != nil {
 		return err

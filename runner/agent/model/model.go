@@ -104,14 +104,14 @@ func (o Observer) GiveItems(items ...json.RawMessage) {
 // keepInterrupted reports whether the beginning of an interrupted answer is kept. It asks Interrupted; nil keeps nothing.
 func (o Observer) keepInterrupted() bool { return o.Interrupted != nil && o.Interrupted() }
 
-// body is the JSON of a Responses API request. The fields are in the order in which they are sent.
-type body struct {
+// RequestBody is the JSON of a Responses API request. The fields are in the order in which they are sent.
+type RequestBody struct {
 	Model             string            `json:"model"`
 	Instructions      *string           `json:"instructions,omitempty"`
 	Tools             []json.RawMessage `json:"tools,omitzero"`
 	ToolChoice        string            `json:"tool_choice,omitempty"`
 	ParallelToolCalls *bool             `json:"parallel_tool_calls,omitempty"`
-	Reasoning         *reasoning        `json:"reasoning,omitempty"`
+	Reasoning         *Reasoning        `json:"reasoning,omitempty"`
 	Include           []string          `json:"include,omitempty"`
 	Store             bool              `json:"store"` // never: each request carries the whole conversation
 	Stream            bool              `json:"stream"`
@@ -123,7 +123,8 @@ type body struct {
 	Input             []json.RawMessage `json:"input"`
 }
 
-type reasoning struct {
+// Reasoning has the settings of a model with reasoning.
+type Reasoning struct {
 	Effort  string `json:"effort,omitempty"`
 	Summary string `json:"summary,omitempty"`
 	Context string `json:"context,omitempty"`
@@ -166,8 +167,8 @@ func Body(settings json.RawMessage, history []json.RawMessage) []byte {
 const endOfInput = "]}"
 
 // body returns a request's body without the history.
-func (s Settings) body() (body, error) {
-	b := body{
+func (s Settings) body() (RequestBody, error) {
+	b := RequestBody{
 		Model: s.Model, Instructions: &s.Instructions,
 		Stream: !s.NoStream, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
 		PromptCacheKey: s.CacheKey, Chat: s.ChatQuirks,
@@ -181,14 +182,14 @@ func (s Settings) body() (body, error) {
 		}
 	}
 	if s.Effort != "" || s.Summary != "" || s.Context != "" {
-		b.Reasoning = &reasoning{s.Effort, s.Summary, s.Context}
+		b.Reasoning = &Reasoning{s.Effort, s.Summary, s.Context}
 		b.Include = []string{"reasoning.encrypted_content"}
 	}
 	return b, nil
 }
 
 // addTools adds the tools to a body, in the form that the endpoint accepts.
-func (s Settings) addTools(b *body) (err error) {
+func (s Settings) addTools(b *RequestBody) (err error) {
 	b.Tools, b.ToolChoice, b.ParallelToolCalls = s.Tools, "auto", new(!s.SerialCalls)
 	if b.Tools == nil {
 		b.Tools = []json.RawMessage{}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -57,25 +58,6 @@ func partWithImage(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
-// responsesSettings are the fields of a Responses API body that a chat request needs.
-type responsesSettings struct {
-	Model           string                  `json:"model"`
-	Instructions    string                  `json:"instructions"`
-	Tools           []json.RawMessage       `json:"tools"`
-	ToolChoice      string                  `json:"tool_choice"`
-	Reasoning       struct{ Effort string } `json:"reasoning"`
-	Stream          bool                    `json:"stream"`
-	ServiceTier     string                  `json:"service_tier"`
-	MaxOutputTokens int64                   `json:"max_output_tokens"`
-	Text            *struct {
-		Format struct {
-			Name   string          `json:"name"`
-			Schema json.RawMessage `json:"schema"`
-		} `json:"format"`
-	} `json:"text"`
-	Quirks []model.Quirk `json:"chat"`
-}
-
 // bodyOf returns the body of the chat request for r.
 func bodyOf(r model.Request) ([]byte, error) {
 	settings, err := r.Settings.SettingsJSON()
@@ -88,11 +70,11 @@ func bodyOf(r model.Request) ([]byte, error) {
 // Body returns the body of the chat request for a conversation. settings is the body of a Responses API request
 // without the conversation.
 func Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
-	var s responsesSettings
+	var s model.RequestBody
 	if err := json.Unmarshal(settings, &s); err != nil {
 		return nil, fmt.Errorf("read the settings of a request: %w", err)
 	}
-	messages, err := chatMessages(s.Instructions, history)
+	messages, err := chatMessages(*cmp.Or(s.Instructions, new("")), history)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +82,7 @@ func Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := chatBody{Model: s.Model, Tools: tools, Effort: s.Reasoning.Effort, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens, Stream: s.Stream, Messages: messages}
+	b := chatBody{Model: s.Model, Tools: tools, Effort: cmp.Or(s.Reasoning, new(model.Reasoning)).Effort, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens, Stream: s.Stream, Messages: messages}
 	if b.Stream {
 		b.StreamOptions = map[string]bool{"include_usage": true}
 	}
@@ -111,7 +93,7 @@ func Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
 		b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 	}
 	for _, q := range quirks {
-		if slices.Contains(s.Quirks, q.name) {
+		if slices.Contains(s.Chat, q.name) {
 			q.adapt(&b)
 		}
 	}
