@@ -23,13 +23,14 @@ type Dynamic struct {
 	sandboxes *confine.Sandboxes
 	dir       string // working directory of the agent's commands
 	tools     []job.DynamicTool
-	specs     []tools.Spec // one for each of tools
+	specs     []tools.Spec      // one for each of tools
+	programs  []dynamic.Program // one for each of tools; without a sandbox before Open
 }
 
 // NewDynamic returns the job's tools, and starts nothing. It returns an error for a tool whose input_schema cannot be
 // sent to a model, or cannot be used to check arguments.
 func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
-	d := &Dynamic{sandboxes: boxes, dir: dir, tools: j.Tools.Dynamic}
+	d := &Dynamic{sandboxes: boxes, dir: dir, tools: j.Tools.Dynamic, programs: make([]dynamic.Program, len(j.Tools.Dynamic))}
 	for _, tool := range d.tools {
 		raw, err := json.Marshal(tool.InputSchema)
 		if err != nil {
@@ -48,20 +49,11 @@ func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, err
 	return d, nil
 }
 
-// jobToolsSource names the source of the job's own tools to the model.
-const jobToolsSource = "this job"
-
-// Described returns the tools with their definitions only. They cannot be called before Open.
-func (d *Dynamic) Described() []search.Candidate {
-	return d.eachTool(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
-}
-
-// eachTool calls makeTool with the index and spec of each tool, and returns the results marked as the job's tools.
-func (d *Dynamic) eachTool(makeTool func(i int, spec tools.Spec) tools.Tool) []search.Candidate {
+// Tools returns the tools. They cannot be called before Open.
+func (d *Dynamic) Tools(outputs *tools.Outputs) []search.Candidate {
 	all := make([]search.Candidate, len(d.tools))
 	for i, tool := range d.tools {
-		all[i] = search.Candidate{Tool: makeTool(i, d.specs[i]), Source: jobToolsSource, Defer: tool.Defer}
-		all[i].Foreign = true
+		all[i] = search.Candidate{Tool: dynamic.NewTool(d.specs[i], d.programs[i], time.Duration(tool.Timeout), outputs), Source: "this job", Defer: tool.Defer}
 	}
 	return all
 }
@@ -75,24 +67,18 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	return d.sandboxes.ShowBase(ctx)
 }
 
-// Open finds the program of each tool and returns toolsFor, which returns the callable tools for one attempt of the
-// agent. base is the result of Prepare, env the environment of the agent's commands. If a program is missing, the
-// error is an outcome.Stop.
-func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (toolsFor func(*tools.Outputs) []search.Candidate, err error) {
+// Open finds the program of each tool, so that one attempt of the agent can call them. base is the result of Prepare, env
+// the environment of the agent's commands. If a program is missing, the error is an outcome.Stop.
+func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) error {
 	env = append(slices.Clone(env), confine.BaseTreeVariable+"="+base)
-	programs := make([]dynamic.Program, len(d.tools))
 	for i, tool := range d.tools {
 		argv, err := d.argv(tool, base)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		programs[i] = dynamic.Program{Sandbox: box, Argv: argv, Dir: d.dir, Env: env}
+		d.programs[i] = dynamic.Program{Sandbox: box, Argv: argv, Dir: d.dir, Env: env}
 	}
-	return func(outputs *tools.Outputs) []search.Candidate {
-		return d.eachTool(func(i int, spec tools.Spec) tools.Tool {
-			return dynamic.NewTool(spec, programs[i], time.Duration(d.tools[i].Timeout), outputs)
-		})
-	}, nil
+	return nil
 }
 
 // toolStart is the stop reason for a missing tool program.

@@ -18,12 +18,8 @@ type externalTools struct {
 
 // externalTools returns the tools of MCP servers, the job and the embedding program. Those of servers are missing before
 // the servers start.
-func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalTools, error) {
-	all := a.dynamic.Described()
-	if box.jobTools != nil {
-		all = box.jobTools(outputs)
-	}
-	all = append(all, a.servers.Tools()...)
+func (a *Agent) externalTools(outputs *tools.Outputs) (externalTools, error) {
+	all := append(a.dynamic.Tools(outputs), a.servers.Tools()...)
 	for _, tool := range a.Tools {
 		tool.Foreign = true
 		all = append(all, search.Candidate{Tool: tool, Source: "the program"})

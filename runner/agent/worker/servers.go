@@ -11,8 +11,8 @@ import (
 // reservedNames returns the names of the job's and the embedding program's tools, which tools of MCP servers must not
 // have.
 func (a *Agent) reservedNames() (names []string) {
-	for _, tool := range a.dynamic.Described() {
-		names = append(names, tool.Spec.Name)
+	for _, tool := range a.Job.Tools.Dynamic {
+		names = append(names, tool.Name)
 	}
 	for _, tool := range a.Tools {
 		names = append(names, tool.Spec.Name)

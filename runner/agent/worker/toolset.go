@@ -27,7 +27,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/question"
 	"github.com/agent-ci/agent-ci/tools/repl"
-	"github.com/agent-ci/agent-ci/tools/search"
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
@@ -99,8 +98,7 @@ type toolbox struct {
 	repl     *repl.Repl  // nil if the job does not enable it
 	scripts  *code.Tools // nil if the model writes no scripts
 	services services.Running
-	jobTools func(*tools.Outputs) []search.Candidate // the tools that the job defines; nil before they can be called
-	borrowed bool                                    // view and sandbox belong to the starter
+	borrowed bool // view and sandbox belong to the starter
 }
 
 // makeTools sets the toolbox for a new attempt: it prepares the sandbox, starts the services and MCP servers, and gives
@@ -129,7 +127,7 @@ func (a *Agent) makeTools(ctx context.Context) error {
 	if err := a.startServices(ctx, box); err != nil {
 		return err
 	}
-	if a.toolbox.jobTools, err = a.dynamic.Open(box, base, a.withHookEnv(a.Sandboxes.AgentEnv(a.Place()))); err != nil {
+	if err := a.dynamic.Open(box, base, a.withHookEnv(a.Sandboxes.AgentEnv(a.Place()))); err != nil {
 		return err
 	}
 	if err := a.findNode(ctx, box); err != nil {
@@ -172,7 +170,7 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 // child gets only the tools that its role permits.
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
-	external, err := a.externalTools(box, outputs)
+	external, err := a.externalTools(outputs)
 	if err != nil {
 		return err
 	}
