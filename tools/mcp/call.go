@@ -16,20 +16,9 @@ import (
 // maxQuestionRounds is the maximum number of attempts for a call. The server may ask questions before each.
 const maxQuestionRounds = 3
 
-// Tool returns a tool that calls an offered tool of the server. It counts as mutating, even if the server
-// declares it read-only. The caller clears Mutates if the job permits parallel calls.
-func (s *Session) Tool(offered Offered) tools.Tool {
-	return tools.Tool{
-		Spec: offered.Spec, Foreign: true, Mutates: true,
-		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-			return s.call(ctx, offered.Tool, json.RawMessage(call.Input))
-		},
-	}
-}
-
-// call calls a tool of the server once. A failed call is a failed result; the error is only that of ctx. If ctx
+// Call calls a tool of the server once. A failed call is a failed result; the error is only that of ctx. If ctx
 // ends first, the library sends the server a cancellation.
-func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
+func (s *Session) Call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
 	detail := map[string]any{"mcp_server": s.server.Name, "mcp_tool": oneLine(tool)}
 	declinedBefore := s.declined.Load()
 	limited, cancel := s.callContext(ctx)

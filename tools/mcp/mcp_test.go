@@ -196,7 +196,9 @@ func dispatch(ctx context.Context, t *testing.T, s *Session, tool, arguments str
 	var all []tools.Tool
 	name := ""
 	for _, o := range offered {
-		all = append(all, s.Tool(o))
+		all = append(all, tools.Tool{Spec: o.Spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			return s.Call(ctx, o.Tool, json.RawMessage(call.Input))
+		}})
 		if o.Tool == tool {
 			name = o.Spec.Name
 		}

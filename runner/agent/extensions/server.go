@@ -304,17 +304,16 @@ func (s *server) lastLines() (log, lines string) {
 	return log, strings.TrimSuffix(strings.Join(all[max(0, len(all)-maxLines):], " / "), ".")
 }
 
-// tool returns the callable tool for one that the server offers. A call may restart the server.
+// tool returns the callable tool for one that the server offers. It counts as mutating, even if the server declares it
+// read-only. A call may restart the server.
 func (s *server) tool(offered mcp.Offered) tools.Tool {
-	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true}
-	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
+	return tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		session, reason := s.sessionForCall(ctx)
 		if session == nil {
 			return tools.Refuse(reason), context.Cause(ctx)
 		}
-		return session.Tool(offered).Run(ctx, call)
-	}
-	return tool
+		return session.Call(ctx, offered.Tool, json.RawMessage(call.Input))
+	}}
 }
 
 // sessionForCall returns the session for a call. It restarts a server that ended, at most once per run. If there
