@@ -61,7 +61,7 @@ const maxCells = 8
 
 // New returns the tools of a run. The end of ctx, the run's context, cancels the calls of all scripts.
 func New(ctx context.Context, o Options) *Tools {
-	t := &Tools{options: o, cellCount: o.Cells, stored: map[string]string{}}
+	t := &Tools{options: o, cellCount: o.Cells, stored: map[string]string{}, offered: newScriptTools(nil)}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	t.storeValues(o.Stored)
 	return t
@@ -73,7 +73,7 @@ func (t *Tools) Offer(all []Nested) { t.offered = newScriptTools(all) }
 // All returns the tools exec and wait. The description of exec lists the offered tools.
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
-		{Spec: execSpec(t.offered.all), Run: t.exec, Scripts: true},
+		{Spec: t.offered.exec, Run: t.exec, Scripts: true},
 		{Spec: waitSpec, Run: tools.Decoded(t.wait), Scripts: true},
 	}
 }
@@ -99,39 +99,44 @@ func (t *Tools) Close() {
 
 // scriptTools contains the tools for scripts.
 type scriptTools struct {
-	all          []Nested
 	names        map[string]string // names of tools, by the names in scripts
 	descriptions []message.Tool    // sorted by the names in scripts
+	exec         tools.Spec        // of the tool exec
 }
 
-// newScriptTools returns the names and descriptions of the tools that a script may call. The description of a deferred
-// tool includes its declaration, because the model has not seen that.
+// newScriptTools returns the names and descriptions of the tools that a script may call, and the spec of exec. That
+// declares the methods by which scripts call tools. A deferred tool is declared in its description instead.
 func newScriptTools(all []Nested) scriptTools {
-	scriptNames := scriptNamesOf(all)
-	o := scriptTools{all: all, names: make(map[string]string, len(all))}
-	for _, n := range all {
-		name := scriptNames[n.Spec.Name]
-		o.names[name] = n.Spec.Name
-		about := clip.Visible(n.Spec.Description, maxAbout)
-		if n.Deferred {
-			about = strings.TrimSpace(about + "\n" + declare.Method(name, tools.Spec{Parameters: n.Spec.Parameters, Accepts: n.Spec.Accepts, Grammar: n.Spec.Grammar, Returns: n.Spec.Returns}))
-		}
-		o.descriptions = append(o.descriptions, message.Tool{Name: name, Description: about})
-	}
-	slices.SortFunc(o.descriptions, func(a, b message.Tool) int { return strings.Compare(a.Name, b.Name) })
-	return o
-}
-
-const maxAbout = 4000 // bytes of a description in ALL_TOOLS
-
-// scriptNamesOf maps the names of tools to their names in scripts.
-func scriptNamesOf(all []Nested) map[string]string {
 	names := make([]string, len(all))
 	for i, n := range all {
 		names[i] = n.Spec.Name
 	}
-	return declare.Names(names)
+	scriptNames := declare.Names(names)
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Nested) int { return strings.Compare(scriptNames[a.Spec.Name], scriptNames[b.Spec.Name]) })
+	o, hasDeferred := scriptTools{names: make(map[string]string, len(all))}, false
+	var declared strings.Builder
+	for _, n := range all {
+		name, about := scriptNames[n.Spec.Name], clip.Visible(n.Spec.Description, maxAbout)
+		if n.Deferred {
+			hasDeferred = true
+			n.Spec.Description = "" // about has it
+			about = strings.TrimSpace(about + "\n" + declare.Method(name, n.Spec))
+		} else {
+			method := declare.Method(name, n.Spec)
+			if declared.Len()+len(method) > maxDeclared {
+				method = declare.Method(name, tools.Spec{})
+			}
+			declared.WriteString(method)
+		}
+		o.names[name] = n.Spec.Name
+		o.descriptions = append(o.descriptions, message.Tool{Name: name, Description: about})
+	}
+	o.exec = execSpec(declared.String(), hasDeferred)
+	return o
 }
+
+const maxAbout = 4000 // bytes of a description in ALL_TOOLS
 
 // startScript starts a script in a new cell. problem tells the model why that is impossible now, or is "".
 func (t *Tools) startScript(ctx context.Context, source string) (c *scriptCell, problem string, err error) {

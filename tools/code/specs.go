@@ -2,11 +2,8 @@ package code
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/code/declare"
 )
 
 // grammar accepts an optional line of options and any script.
@@ -50,29 +47,13 @@ const (
 	maxDeclared = 96 << 10
 )
 
-// execSpec returns the spec of exec. Its description declares the methods by which scripts call tools, except deferred
-// tools.
-func execSpec(all []Nested) tools.Spec {
-	names, hasDeferred := scriptNamesOf(all), false
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b Nested) int { return strings.Compare(names[a.Spec.Name], names[b.Spec.Name]) })
-	var declared strings.Builder
-	for _, n := range all {
-		method := declare.Method(names[n.Spec.Name], n.Spec)
-		switch {
-		case n.Deferred:
-			hasDeferred = true
-			continue
-		case declared.Len()+len(method) > maxDeclared:
-			method = declare.Method(names[n.Spec.Name], tools.Spec{})
-		}
-		declared.WriteString(method)
-	}
+// execSpec returns the spec of exec. declared has the methods by which scripts call tools.
+func execSpec(declared string, hasDeferred bool) tools.Spec {
 	description := usage
 	if hasDeferred {
 		description += fewDeferred
 	}
-	return tools.Spec{Name: "exec", Description: description + "declare const tools: {\n" + declared.String() + "};\n", Grammar: grammar}
+	return tools.Spec{Name: "exec", Description: description + "declare const tools: {\n" + declared + "};\n", Grammar: grammar}
 }
 
 var waitSpec = tools.Spec{
