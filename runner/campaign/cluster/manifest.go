@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
@@ -38,8 +36,21 @@ type Wave struct {
 	Publish   string
 }
 
-// container is the name of the pods' container.
-const container = "agent-ci"
+// Paths in a pod.
+const (
+	settingsPath = "/etc/agent-ci"
+	statePath    = "/var/lib/agent-ci" // must match the Dockerfile
+	reportPath   = "/dev/termination-log"
+	container    = "agent-ci"
+)
+
+const (
+	imageUser = 10001 // user id in the image
+	// maxRetries is the number of retries of an index, if a volume keeps a pod's work.
+	maxRetries = 2
+	// graceSeconds is how many seconds a run has to exit after SIGTERM.
+	graceSeconds = 150
+)
 
 // maxSettingsBytes is the largest ConfigMap, in bytes of JSON. Kubernetes permits larger ones, but kubectl
 // apply stores the JSON in an annotation. All annotations together have this limit
@@ -94,70 +105,22 @@ func (w *Wave) SetEndpoints(modelURL string, get func(name string) string) {
 	}
 }
 
-// manifest is the template of a wave's objects.
-//
-//go:embed manifest.tmpl
-var manifest string
-
 // Manifest returns a wave's YAML documents for kubectl apply -f. Applying them again changes nothing. The
 // secret and the volume must exist already: the manifest only names them.
 func Manifest(w Wave) ([]byte, error) {
-	settings, err := w.settings()
+	settings, err := w.configMap()
 	if err != nil {
 		return nil, err
-	}
-	filled, err := w.fillTemplate()
-	if err != nil {
-		return nil, err
-	}
-	var documents [4]object
-	decoder := yaml.NewDecoder(filled)
-	for i := range documents {
-		if err := decoder.Decode(&documents[i]); err != nil {
-			return nil, fmt.Errorf("read the template of the manifest: %w", err)
-		}
-	}
-	configMap, job := documents[2], documents[3]
-	configMap["data"] = settings
-	if len(w.Variables) > 0 {
-		pod := job["spec"].(object)["template"].(object)["spec"].(object)
-		pod["containers"].([]any)[0].(object)["env"] = w.environment()
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	for _, document := range documents {
+	for _, document := range []object{w.serviceAccount(), w.networkPolicy(), settings, w.job()} {
 		if err := encoder.Encode(document); err != nil {
 			return nil, fmt.Errorf("write the manifest: %w", err)
 		}
 	}
 	return out.Bytes(), encoder.Close()
-}
-
-// fillTemplate returns the manifest without files and variables, whose texts are not checked.
-func (w Wave) fillTemplate() (*bytes.Buffer, error) {
-	parsed, err := template.New("manifest").Parse(manifest)
-	if err != nil {
-		return nil, err
-	}
-	filled := new(bytes.Buffer)
-	return filled, parsed.Execute(filled, struct {
-		Wave
-		Name, JobName, JobPath string
-		AllPorts               []int
-		AtOnce                 int
-	}{
-		w, Name(w.Campaign.Name), jobName(w.Runs), path.Clean(w.Campaign.JobFile),
-		slices.Compact(slices.Sorted(slices.Values(append([]int{443}, w.Ports...)))), min(w.Campaign.Rollout.AtOnce, len(w.Runs)),
-	})
-}
-
-// environment returns the variables of the runs, sorted by name.
-func (w Wave) environment() (variables []object) {
-	for _, name := range slices.Sorted(maps.Keys(w.Variables)) {
-		variables = append(variables, object{"name": name, "value": yamlText([]byte(w.Variables[name]))})
-	}
-	return variables
 }
 
 // CountFitting returns how many targets, from the first, fit into one wave of the campaign called name. file and
@@ -204,15 +167,51 @@ func jobName(runs []campaign.Claimed) string {
 	return Name(runs[0].Campaign) + "-" + strconv.Itoa(runs[0].Wave)
 }
 
-// Names of files in a pod. The template has them, too.
+// labels returns the labels of all objects of the campaign.
+func (w Wave) labels() object {
+	return object{"app.kubernetes.io/name": "agent-ci", "app.kubernetes.io/instance": Name(w.Campaign.Name)}
+}
+
+// newObject returns a Kubernetes object without its content.
+func (w Wave) newObject(version, kind, name string) object {
+	metadata := object{"name": name, "labels": w.labels()}
+	if space := w.Campaign.Kubernetes.Namespace; space != "" {
+		metadata["namespace"] = space
+	}
+	return object{"apiVersion": version, "kind": kind, "metadata": metadata}
+}
+
+// serviceAccount returns the pods' service account. It has no rights, and pods do not get its token.
+func (w Wave) serviceAccount() object {
+	o := w.newObject("v1", "ServiceAccount", Name(w.Campaign.Name))
+	o["automountServiceAccountToken"] = false
+	return o
+}
+
+// networkPolicy returns the network policy of the pods. They may use DNS and connect to the endpoints' ports.
+// Nothing may connect to them.
+func (w Wave) networkPolicy() object {
+	o := w.newObject("networking.k8s.io/v1", "NetworkPolicy", Name(w.Campaign.Name))
+	ports := []object{{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}}
+	for _, port := range slices.Compact(slices.Sorted(slices.Values(append([]int{443}, w.Ports...)))) {
+		ports = append(ports, object{"protocol": "TCP", "port": port})
+	}
+	o["spec"] = object{
+		"podSelector": object{"matchLabels": w.labels()}, "policyTypes": []string{"Ingress", "Egress"},
+		"egress": []object{{"ports": ports}},
+	}
+	return o
+}
+
+// Names of files in a pod, in settingsPath.
 const (
 	campaignFile = "campaign.yml"
 	waveFile     = "wave.json"
 	jobFile      = "job.yml"
 )
 
-// settings returns the content of the ConfigMap: the campaign file, the job file and the wave.
-func (w Wave) settings() (object, error) {
+// configMap returns the ConfigMap with the campaign file, the job file and the wave.
+func (w Wave) configMap() (object, error) {
 	wave, err := campaign.EncodeWave(w.Runs)
 	if err != nil {
 		return nil, err
@@ -224,7 +223,9 @@ func (w Wave) settings() (object, error) {
 	if size > maxSettingsBytes {
 		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes as JSON, and kubectl apply takes %d of a ConfigMap; make them shorter", size, maxSettingsBytes)
 	}
-	return data, nil
+	o := w.newObject("v1", "ConfigMap", jobName(w.Runs))
+	o["data"], o["immutable"] = data, true
+	return o, nil
 }
 
 // yamlText returns a file's content as a YAML value. The encoder would change a leading tab or newline, so such
@@ -235,4 +236,98 @@ func yamlText(raw []byte) any {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}
 	}
 	return s
+}
+
+// fileItems returns the paths of the ConfigMap's files in a pod. The job file is where the campaign file names it.
+func (w Wave) fileItems() []object {
+	files := []object{{"key": campaignFile, "path": campaignFile}, {"key": waveFile, "path": waveFile}}
+	if w.JobFile != nil {
+		files = append(files, object{"key": jobFile, "path": path.Clean(w.Campaign.JobFile)})
+	}
+	return files
+}
+
+// job returns the Kubernetes Job, with an index for each run of the wave.
+func (w Wave) job() object {
+	o := w.newObject("batch/v1", "Job", jobName(w.Runs))
+	o["spec"] = object{
+		"completions": len(w.Runs), "parallelism": min(w.Campaign.Rollout.AtOnce, len(w.Runs)), "completionMode": "Indexed",
+		"backoffLimitPerIndex": w.retries(), "podReplacementPolicy": "Failed", "podFailurePolicy": object{"rules": w.failureRules()},
+		"template": object{"metadata": object{"labels": w.labels()}, "spec": w.pod()},
+	}
+	return o
+}
+
+// retries returns how often an index is retried. A retry resumes the first pod's run from the volume.
+// Without a volume it would start again and be paid twice, so there is none.
+func (w Wave) retries() int {
+	if w.Campaign.Kubernetes.Volume == "" {
+		return 0
+	}
+	return maxRetries
+}
+
+// failureRules returns which exit statuses of agent-ci campaign work fail an index at once. Others are
+// retried: failures of the model or forge, and killed pods.
+func (w Wave) failureRules() []object {
+	final := object{"containerName": container, "operator": "In", "values": []int{1, 2, 3, 4, 5, 6, 9, 10, 11}}
+	rules := []object{{"action": "FailIndex", "onExitCodes": final}}
+	if w.retries() > 0 {
+		rules = append(rules, object{"action": "Ignore", "onPodConditions": []object{{"type": "DisruptionTarget", "status": "True"}}})
+	}
+	return rules
+}
+
+// pod returns the pod that each index of the Job runs. Its only writable folders are the volumes.
+func (w Wave) pod() object {
+	k := w.Campaign.Kubernetes
+	state := object{"name": "state", "emptyDir": object{}}
+	if k.Volume != "" {
+		state = object{"name": "state", "persistentVolumeClaim": object{"claimName": k.Volume}}
+	}
+	return object{
+		"restartPolicy": "Never", "terminationGracePeriodSeconds": graceSeconds, "serviceAccountName": Name(w.Campaign.Name),
+		"automountServiceAccountToken": false, "enableServiceLinks": false,
+		"securityContext": object{"runAsNonRoot": true, "runAsUser": imageUser, "runAsGroup": imageUser, "fsGroup": imageUser, "seccompProfile": object{"type": "RuntimeDefault"}},
+		"containers":      []object{w.container()},
+		"volumes": []object{
+			{"name": "settings", "configMap": object{"name": jobName(w.Runs), "items": w.fileItems()}},
+			state,
+			{"name": "tmp", "emptyDir": object{}},
+			{"name": "home", "emptyDir": object{}},
+			{"name": "work", "emptyDir": object{}},
+		},
+	}
+}
+
+// container returns the container that runs agent-ci campaign work for the target of its index.
+func (w Wave) container() object {
+	k := w.Campaign.Kubernetes
+	c := object{
+		"name": container, "image": k.Image,
+		"args": []string{
+			"campaign", "work", settingsPath + "/" + campaignFile, "--wave", settingsPath + "/" + waveFile,
+			"--out", statePath + "/campaigns/" + Name(w.Campaign.Name), "--report", reportPath, "--publish", cmp.Or(w.Publish, "github"),
+		},
+		"envFrom":                  []object{{"secretRef": object{"name": k.Secret}}},
+		"terminationMessagePath":   reportPath,
+		"terminationMessagePolicy": "File",
+		"securityContext":          object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []string{"ALL"}}},
+		"resources":                object{"requests": object{"cpu": k.CPU, "memory": k.Memory}, "limits": object{"memory": k.Memory}},
+		"volumeMounts": []object{
+			{"name": "settings", "mountPath": settingsPath, "readOnly": true},
+			{"name": "state", "mountPath": statePath},
+			{"name": "tmp", "mountPath": "/tmp"},
+			{"name": "home", "mountPath": "/home/agent-ci"},
+			{"name": "work", "mountPath": "/work"},
+		},
+	}
+	var variables []object
+	for _, name := range slices.Sorted(maps.Keys(w.Variables)) {
+		variables = append(variables, object{"name": name, "value": yamlText([]byte(w.Variables[name]))})
+	}
+	if len(variables) > 0 {
+		c["env"] = variables
+	}
+	return c
 }

@@ -46,7 +46,7 @@ func newWave(t *testing.T, file string, targets int) Wave {
 	return w
 }
 
-func manifestOf(t *testing.T, w Wave) []byte {
+func manifest(t *testing.T, w Wave) []byte {
 	t.Helper()
 	return must.Get(Manifest(w))(t)
 }
@@ -81,7 +81,7 @@ func find(t *testing.T, all []object, kind string) object {
 }
 
 func TestManifestMatchesGolden(t *testing.T) {
-	golden.Compare(t, "testdata/manifest.yaml", manifestOf(t, newWave(t, file, 2)))
+	golden.Compare(t, "testdata/manifest.yaml", manifest(t, newWave(t, file, 2)))
 }
 
 // forms are campaign files whose manifests have different keys.
@@ -103,7 +103,7 @@ func forms() map[string]string {
 func TestJobSatisfiesKubernetesRules(t *testing.T) {
 	for name, file := range forms() {
 		w := newWave(t, file, 40)
-		o := find(t, documents(t, manifestOf(t, w)), "Job")
+		o := find(t, documents(t, manifest(t, w)), "Job")
 		spec := o["spec"].(object)
 		pod := spec["template"].(object)["spec"].(object)
 		volume := w.Campaign.Kubernetes.Volume != ""
@@ -134,21 +134,17 @@ func TestJobSatisfiesKubernetesRules(t *testing.T) {
 // Each status with which a run ends is sorted: its index is over, or is tried again.
 func TestFailurePolicyCoversEveryOutcome(t *testing.T) {
 	actions := map[int]string{}
-	job := find(t, documents(t, manifestOf(t, newWave(t, forms()["no volume"], 1))), "Job")
-	for _, rule := range job["spec"].(object)["podFailurePolicy"].(object)["rules"].([]any) {
-		on, is := rule.(object)["onExitCodes"].(object)
+	for _, rule := range (Wave{Campaign: &spec.Campaign{}}).failureRules() {
+		on, is := rule["onExitCodes"].(object)
 		if !is {
 			t.Fatalf("without a volume there is a rule %v", rule)
 		}
-		var codes []int
-		for _, value := range on["values"].([]any) {
-			code := int(value.(float64))
-			codes = append(codes, code)
+		for _, code := range on["values"].([]int) {
 			must.Same(t, "", actions[code], code, "has two rules")
-			actions[code] = rule.(object)["action"].(string)
+			actions[code] = rule["action"].(string)
 		}
-		if !slices.IsSorted(codes) {
-			t.Errorf("the API wants the statuses in their order: %v", codes)
+		if !slices.IsSorted(on["values"].([]int)) {
+			t.Errorf("the API wants the statuses in their order: %v", on["values"])
 		}
 	}
 	want := map[outcome.Outcome]string{
@@ -161,7 +157,7 @@ func TestFailurePolicyCoversEveryOutcome(t *testing.T) {
 	for o, code := range outcome.ExitCodes() {
 		action, sorted := want[o]
 		if !sorted || actions[code] != action {
-			t.Errorf("%s ends with %d, for which the policy says %q: say in this test and in manifest.tmpl what a cluster does then", o, code, actions[code])
+			t.Errorf("%s ends with %d, for which the policy says %q: say in this test and in failureRules what a cluster does then", o, code, actions[code])
 		}
 		delete(actions, code)
 	}
@@ -181,7 +177,7 @@ func TestManifestKeepsHostileTexts(t *testing.T) {
 		w.File, w.JobFile = []byte(text), []byte("x\n"+text)
 		w.Runs[0].Target.Values = map[string]string{"part": text}
 		w.Variables = map[string]string{"OPENAI_BASE_URL": text}
-		all := documents(t, manifestOf(t, w))
+		all := documents(t, manifest(t, w))
 		data := find(t, all, "ConfigMap")["data"].(object)
 		must.Same(t, []string{campaignFile, jobFile, waveFile}, slices.Sorted(maps.Keys(data)), text, "the files")
 		h, err := campaign.DecodeWave([]byte(data[waveFile].(string)))
@@ -216,7 +212,7 @@ func TestYAMLPreservesFileText(t *testing.T) {
 func TestMountsJobFileAtNamedPath(t *testing.T) {
 	w := newWave(t, forms()["a job beside"], 1)
 	w.JobFile = []byte("version: 1\n")
-	pod := find(t, documents(t, manifestOf(t, w)), "Job")["spec"].(object)["template"].(object)["spec"].(object)
+	pod := find(t, documents(t, manifest(t, w)), "Job")["spec"].(object)["template"].(object)["spec"].(object)
 	items := fmt.Sprint(pod["volumes"].([]any)[0].(object)["configMap"].(object)["items"])
 	must.Contain(t, items, "map[key:job.yml path:jobs/deep/bump.yml]")
 }
@@ -273,7 +269,7 @@ func TestWaveFitsConfigMap(t *testing.T) {
 		return err
 	}
 	must.Do(t, take(n), n, "fit")
-	applied, err := json.Marshal(find(t, documents(t, manifestOf(t, w)), "ConfigMap")) // as kubectl apply annotates it
+	applied, err := json.Marshal(find(t, documents(t, manifest(t, w)), "ConfigMap")) // as kubectl apply annotates it
 	if err != nil || len(applied) > 262144 || len(applied) < 200_000 {
 		t.Errorf("the ConfigMap of %d has %d bytes of JSON, %v", n, len(applied), err)
 	}
