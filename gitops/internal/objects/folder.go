@@ -33,8 +33,10 @@ type folder struct {
 
 // pack is a pack whose file is opened when an object is read.
 type pack struct {
-	index              *packIndex
-	*packfile.Packfile // nil until then
+	index *packIndex
+	file  billy.File // nil until then
+	// whole reads objects into memory. streamed reads large ones as a stream.
+	whole, streamed *packfile.Packfile
 }
 
 func openFolder(dir string) *folder {
@@ -67,8 +69,8 @@ func (f withoutPacks) Open(name string) (billy.File, error) {
 func (f *folder) close() error {
 	var errs []error
 	for _, p := range f.packs {
-		if p.Packfile != nil {
-			errs = append(errs, p.Close())
+		if p.file != nil {
+			errs = append(errs, p.file.Close())
 		}
 	}
 	return errors.Join(errs...)
@@ -77,7 +79,7 @@ func (f *folder) close() error {
 // reindex has the next search list the packs again. A pack that is open stays so, since its objects are read later.
 func (f *folder) reindex() {
 	f.listed = false
-	maps.DeleteFunc(f.packs, func(_ string, p *pack) bool { return p.Packfile == nil })
+	maps.DeleteFunc(f.packs, func(_ string, p *pack) bool { return p.file == nil })
 }
 
 // has returns plumbing.ErrObjectNotFound if the folder does not have an object.
@@ -102,17 +104,34 @@ func (f *folder) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Packfile == nil {
-		file, err := f.files.Open(strings.TrimSuffix(p.index.path, ".idx") + ".pack")
+	if p.file == nil {
+		p.file, err = f.files.Open(strings.TrimSuffix(p.index.path, ".idx") + ".pack")
 		if errors.Is(err, fs.ErrNotExist) {
-			err = plumbing.ErrObjectNotFound // git gc removed it
+			return nil, plumbing.ErrObjectNotFound // git gc removed it
 		}
 		if err != nil {
 			return nil, err
 		}
-		p.Packfile = packfile.NewPackfileWithCache(p.index, f.files, file, f.cache, largeObject)
+		p.whole = packfile.NewPackfileWithCache(p.index, f.files, p.file, f.cache, 0)
+		p.streamed = packfile.NewPackfileWithCache(p.index, f.files, p.file, f.cache, largeObject)
 	}
-	return p.Get(id)
+	return p.object(id)
+}
+
+// object returns an object of an open pack.
+func (p *pack) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
+	at, err := p.index.FindOffset(id)
+	if err != nil {
+		return nil, err
+	}
+	header, err := p.whole.Scanner().SeekObjectHeader(at)
+	if err != nil {
+		return nil, err
+	}
+	if header.Type.IsDelta() {
+		return p.whole.Get(id) // go-git's stream is wrong after a difference copies from before the last copied part
+	}
+	return p.streamed.Get(id)
 }
 
 // packOf returns the pack that has an object, or plumbing.ErrObjectNotFound.

@@ -2,6 +2,7 @@ package objects_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,4 +81,30 @@ func TestFindsObjectsAfterRepack(t *testing.T) {
 	r.Git("gc", "-q", "--prune=now")
 	must.Same(t, "new\n", content(t, s, revision(r, "HEAD:d/new")), "a new file")
 	must.Same(t, r.Git("cat-file", "-s", "HEAD~5:d/1"), fmt.Sprint(must.Get(s.Size(revision(r, "HEAD~5:d/1")))(t)), "an old file")
+}
+
+// The difference of the second version copies from before where it last copied, and then from after that.
+func TestReadsLargeDifferences(t *testing.T) {
+	r := gittest.New(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	parts := make([]string, 8)
+	for i := range parts {
+		var part strings.Builder
+		for part.Len() < 300_000 {
+			fmt.Fprintf(&part, "%x\n", random.Uint64())
+		}
+		parts[i] = part.String()
+	}
+	whole, other := strings.Join(parts, ""), parts[1][:20_000]+parts[0][:20_000]+strings.Join(parts[3:], "")
+	for _, version := range []string{whole, other} {
+		r.Write("parts", version)
+		r.Commit("a version")
+	}
+	r.Git("repack", "-q", "-a", "-d", "-f")
+	isDifference := strings.Trim(r.GitWith(nil, []byte("HEAD:parts\n"), "cat-file", "--batch-check=%(deltabase)"), "0") != ""
+	must.Same(t, true, isDifference, "the second version is packed as a difference")
+	s := open(t, emptyStore(t), r.Path(".git"))
+	for spec, version := range map[string]string{"HEAD~1:parts": whole, "HEAD:parts": other} {
+		must.Same(t, version, content(t, s, revision(r, spec)), spec, "has another content")
+	}
 }
