@@ -30,10 +30,7 @@ const (
 
 // comment is the comment on an issue or pull request that shows the run's progress.
 type comment struct {
-	write func(ctx context.Context, body string) error
-	now   func() time.Time
-	pages Pages
-
+	Thread
 	stage    string
 	trace    string    // hidden mark for a later run
 	shown    string    // text on the forge
@@ -71,8 +68,7 @@ func (c *comment) applyEvent(e transcript.Event, v *transcript.View) {
 	if stage, known := stages[e.Type]; known {
 		c.stage = stage
 	}
-	now := c.now()
-	if c.last.IsZero() || now.Sub(c.last) < minEditInterval<<min(c.failures, 5) {
+	if c.last.IsZero() || time.Since(c.last) < minEditInterval<<min(c.failures, 5) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), editTimeout)
@@ -87,18 +83,18 @@ func (c *comment) runningText(v *transcript.View) string {
 
 // runLink returns a link to the workflow run in brackets, or "" outside of a workflow.
 func (c *comment) runLink() string {
-	if c.pages.Run == "" {
+	if c.Run == "" {
 		return ""
 	}
-	return " (" + markdown.Link("run", c.pages.Run) + ")"
+	return " (" + markdown.Link("run", c.Run) + ")"
 }
 
 // fileLinks returns links to the workflow run and, if uploaded, to its files.
 func (c *comment) fileLinks() string {
-	if c.pages.Artifacts == "" {
+	if c.Artifacts == "" {
 		return c.runLink()
 	}
-	return fmt.Sprintf(" (%s, %s)", markdown.Link("run", c.pages.Run), markdown.Link("report and transcript", c.pages.Artifacts))
+	return fmt.Sprintf(" (%s, %s)", markdown.Link("run", c.Run), markdown.Link("report and transcript", c.Artifacts))
 }
 
 // update writes the comment unless its text is unchanged. state is the text above the plan. An error is stored in
@@ -113,7 +109,7 @@ func (c *comment) update(ctx context.Context, state string, plan transcript.Plan
 		return
 	}
 	c.err = c.write(ctx, text)
-	c.last = c.now()
+	c.last = time.Now()
 	if c.err != nil {
 		c.failures++
 		return
@@ -126,12 +122,10 @@ type Thread struct {
 	Repository forge.Repository
 	Number     int
 	Earlier    int64 // id of an earlier run's comment to reuse; 0 for none
-	Pages      Pages
+	// Run and Artifacts are the pages of the workflow run and of the files that it uploads. They are "" outside
+	// of a workflow.
+	Run, Artifacts string
 }
-
-// Pages has the addresses of the workflow run and of the files that it uploads. They are "" outside of a
-// workflow.
-type Pages struct{ Run, Artifacts string }
 
 // write creates the comment, or edits it once it exists.
 func (t *Thread) write(ctx context.Context, body string) error {
@@ -147,7 +141,7 @@ func (t *Thread) write(ctx context.Context, body string) error {
 
 // Comment starts a progress comment.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
-	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting"}
+	c := &comment{Thread: on, stage: "starting"}
 	c.update(ctx, c.runningText(&transcript.View{}), transcript.Plan{})
 	w.comment.Store(c)
 }

@@ -16,7 +16,7 @@ func TestProgressCommentGolden(t *testing.T) {
 	const run = "https://github.com/octo/widgets/actions/runs/123456789"
 	b := &board{}
 	c := b.comment()
-	c.stage, c.pages = stages[transcript.TypeModelRequest], Pages{Run: run, Artifacts: run + "#artifacts"}
+	c.stage, c.Run, c.Artifacts = stages[transcript.TypeModelRequest], run, run+"#artifacts"
 	plan := transcript.Plan{Steps: []transcript.PlanStep{
 		{Step: "Look at loop.go", Status: "completed"},
 		{Step: "Mend <script>evil()</script> of @octocat, see https://evil.example/x and [y](https://evil.example/y)", Status: "in_progress"},

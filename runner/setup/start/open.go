@@ -203,7 +203,7 @@ func (s *Start) startProgressComment(ctx context.Context, p *Place, number int, 
 		return
 	}
 	on := progress.Thread{
-		Repository: p.Project.Forge.Repository(s.Env.Get("GITHUB_REPOSITORY")), Number: number, Pages: progress.Pages{Run: s.Env.RunLink(), Artifacts: s.Env.Artifacts()},
+		Repository: p.Project.Forge.Repository(s.Env.Get("GITHUB_REPOSITORY")), Number: number, Run: s.Env.RunLink(), Artifacts: s.Env.Artifacts(),
 	}
 	if earlier := intake.OwnProgress(ctx, p.Project.Forge, like); earlier != nil {
 		on.Earlier = earlier.ID
