@@ -36,9 +36,10 @@ type Options struct {
 	Output io.Writer
 	// CheckOut makes the checkout of a target; nil if each run clones its repository.
 	CheckOut func(ctx context.Context, t campaign.Target, dir string) error
-	// Discard returns whether to remove the clone of a settled run, because its change is on the forge.
-	// Nil keeps all clones.
-	Discard func(*campaign.Report) bool
+	// OnForge means that the runs publish on the forge. The clone of a settled run is removed then, unless the run
+	// may start again and can resume, which needs the clone.
+	OnForge       bool
+	MayStartAgain bool
 	// TimeMargin is how long a run may exceed its job's time limits before it is killed as hung.
 	TimeMargin time.Duration
 	// ExitGrace is how long a process has to exit after SIGTERM.

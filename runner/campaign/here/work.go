@@ -44,7 +44,7 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	if report == nil {
 		return nil, settled, nil
 	}
-	if settled && w.Discard != nil && w.Discard(report) {
+	if settled && w.OnForge && !(w.MayStartAgain && report.IsResumable()) {
 		_ = os.RemoveAll(filepath.Join(w.directory(), record.CheckoutFolder))
 	}
 	raw, err := report.Encode()

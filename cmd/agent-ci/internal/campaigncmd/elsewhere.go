@@ -165,6 +165,7 @@ func workOnTarget(ctx context.Context, c *openedCampaign) error {
 		return fmt.Errorf("find the folder of run directories: %w", err)
 	}
 	o.Environ, o.Template, o.Output = withCampaignFolder(c.Environ, o.Folder), claimed.Template, c.Stderr
+	o.MayStartAgain = true // on any host
 	if err := c.checkClaim(claimed); err != nil {
 		return cli.Exit(cli.ExitInvalid, errors.Join(err, c.writeReport(o.RefusedReport(claimed, err))))
 	}

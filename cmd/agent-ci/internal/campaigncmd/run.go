@@ -83,10 +83,7 @@ func (c *openedCampaign) runOptions() (o here.Options, err error) {
 	}
 	o = here.Options{
 		Campaign: c.Campaign, Program: program, Args: []string{"--publish", publish}, Session: session, Now: time.Now, Log: c.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
-		Models: modelsOf(j, c.Environ),
-	}
-	if publish == "github" { // a later start on any host may resume a run, and needs the clone
-		o.Discard = func(r *campaign.Report) bool { return !r.IsResumable() }
+		Models: modelsOf(j, c.Environ), OnForge: publish == "github",
 	}
 	return o, nil
 }
@@ -132,10 +129,9 @@ func (c *openedCampaign) schedule(l *campaign.Ledger, plan *campaign.Plan) (s he
 			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, c.Variable("PATH"))
 		}
 	}
-	if s.Discard == nil { // runOptions sets it for --publish github alone
+	if !s.OnForge {
 		return s, nil
 	}
-	s.Discard = func(*campaign.Report) bool { return true } // a settled claim does not start again
 	client, _, err := environ.GitHub(c.Process.Version, environ.Token())
 	if err != nil {
 		return s, err
