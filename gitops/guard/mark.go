@@ -21,14 +21,13 @@ import (
 )
 
 // Mark records the state of a workspace's git files that commands can write and a later program
-// would obey. Changed compares it with the current state. It can be stored as JSON.
+// would obey. Changed compares it with the current state.
 type Mark struct {
-	Workspace string            `json:"workspace"`
-	Folders   []string          `json:"folders"` // git folders that are compared: every .git, and other folders that a .git names
-	Entries   map[string]string `json:"entries"` // state by absolute path
-	New       bool              `json:"new"`     // a new .git outside Folders counts as a change
-	Store     string            `json:"store,omitempty"`
-	Objects   map[string]object `json:"objects,omitempty"` // files of the store, by absolute path
+	workspace string
+	folders   []string          // git folders that are compared: every .git, and other folders that a .git names
+	entries   map[string]string // state by absolute path
+	all       bool              // a new .git outside folders counts as a change
+	objects   map[string]object // files of the workspace's objects folder, by absolute path; nil without one
 }
 
 // NewMark records the git files that commands can write. If the whole workspace is writable (all),
@@ -40,14 +39,14 @@ func NewMark(ctx context.Context, workspace string, all bool, submodules []strin
 	if err != nil {
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
-	m := &Mark{Workspace: workspace, Entries: make(map[string]string), New: all}
+	m := &Mark{workspace: workspace, entries: make(map[string]string), all: all}
 	if err := m.findFolders(ctx, submodules); err != nil {
 		return nil, err
 	}
-	if len(m.Folders) == 0 && !m.New {
+	if len(m.folders) == 0 && !m.all {
 		return nil, nil
 	}
-	if m.New {
+	if m.all {
 		if err := m.markObjects(ctx); err != nil {
 			return nil, fmt.Errorf("look at git's objects: %w", err)
 		}
@@ -59,19 +58,19 @@ func NewMark(ctx context.Context, workspace string, all bool, submodules []strin
 // of submodules.
 func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	var below []string
-	if m.New {
-		l, err := layoutOf(m.Workspace)
+	if m.all {
+		l, err := layoutOf(m.workspace)
 		if err != nil {
 			return err
 		}
-		m.Folders = l.folders()
+		m.folders = l.folders()
 		if below, err = m.repositories(ctx); err != nil {
 			return err
 		}
 	} else {
 		below = m.submodules(submodules)
 	}
-	m.Folders = append(m.Folders, below...)
+	m.folders = append(m.folders, below...)
 	for _, dotGit := range below {
 		m.addNamedFolders(dotGit)
 	}
@@ -100,17 +99,17 @@ func (m *Mark) addFolder(named string) {
 		forms = append(forms, real)
 	}
 	for _, folder := range forms {
-		own := pathname.IsInAny(folder, filepath.Join(m.Workspace, ".git")) // protected by the sandbox, or already in Folders
-		if !own && pathname.IsInAny(folder, m.Workspace) && !pathname.IsInAny(folder, m.Folders...) {
-			m.Folders = append(m.Folders, folder)
+		own := pathname.IsInAny(folder, filepath.Join(m.workspace, ".git")) // protected by the sandbox, or already in folders
+		if !own && pathname.IsInAny(folder, m.workspace) && !pathname.IsInAny(folder, m.folders...) {
+			m.folders = append(m.folders, folder)
 		}
 	}
 }
 
-// recordState records the current state of Folders. It does not look for folders again, because
+// recordState records the current state of folders. It does not look for folders again, because
 // commands could change the files that name them.
 func (m *Mark) recordState(ctx context.Context) error {
-	for _, folder := range m.Folders {
+	for _, folder := range m.folders {
 		if err := m.recordFolder(ctx, folder); err != nil {
 			return fmt.Errorf("look at git's folder: %w", err)
 		}
@@ -121,15 +120,15 @@ func (m *Mark) recordState(ctx context.Context) error {
 // repositories returns every .git in the workspace except its own.
 func (m *Mark) repositories(ctx context.Context) ([]string, error) {
 	var found []string
-	err := filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(m.workspace, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			return nil // git cannot use a folder that cannot be listed
-		case path == filepath.Join(m.Workspace, ".git"):
+		case path == filepath.Join(m.workspace, ".git"):
 			return skip(entry)
-		case strings.EqualFold(entry.Name(), ".git") && path != m.Workspace:
+		case strings.EqualFold(entry.Name(), ".git") && path != m.workspace:
 			found = append(found, path)
 			return skip(entry)
 		}
@@ -140,9 +139,9 @@ func (m *Mark) repositories(ctx context.Context) ([]string, error) {
 
 // submodules returns the .git paths of submodules, existing or not, recursively.
 func (m *Mark) submodules(paths []string) []string {
-	found := submodulesOf(m.Workspace)
+	found := submodulesOf(m.workspace)
 	for _, path := range paths {
-		below := filepath.Join(m.Workspace, filepath.FromSlash(path))
+		below := filepath.Join(m.workspace, filepath.FromSlash(path))
 		dotGit := filepath.Join(below, ".git")
 		if filepath.IsLocal(path) && !slices.Contains(found, dotGit) {
 			found = append(append(found, dotGit), submodulesOf(below)...)
@@ -162,7 +161,7 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 			return nil
 		}
 		if err != nil {
-			m.Entries[path] = "unreadable" // this counts as a change if a command made it unreadable
+			m.entries[path] = "unreadable" // this counts as a change if a command made it unreadable
 			return skip(entry)
 		}
 		below, err := filepath.Rel(folder, path)
@@ -172,7 +171,7 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 		if ignored, err := ignoreEntry(filepath.ToSlash(below), entry); ignored {
 			return err
 		}
-		m.Entries[path], err = contentOf(ctx, path, entry)
+		m.entries[path], err = contentOf(ctx, path, entry)
 		return err
 	})
 }
@@ -263,32 +262,32 @@ func digestOf(r io.Reader) (string, error) {
 // Changed lists the paths that differ from the record, relative to the workspace, with the kind of
 // difference. It does not run git.
 func (m *Mark) Changed(ctx context.Context) ([]string, error) {
-	now := &Mark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
+	now := &Mark{workspace: m.workspace, folders: m.folders, entries: make(map[string]string)}
 	if err := now.recordState(ctx); err != nil {
 		return nil, err
 	}
 	var changed []string
-	for _, path := range slices.Sorted(maps.Keys(m.Entries)) {
-		is, there := now.Entries[path]
+	for _, path := range slices.Sorted(maps.Keys(m.entries)) {
+		is, there := now.entries[path]
 		switch {
 		case !there:
 			changed = append(changed, m.shown(path)+" is gone")
-		case is != m.Entries[path]:
+		case is != m.entries[path]:
 			changed = append(changed, m.shown(path)+" was changed")
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(now.Entries)) {
-		if _, was := m.Entries[path]; !was {
+	for _, path := range slices.Sorted(maps.Keys(now.entries)) {
+		if _, was := m.entries[path]; !was {
 			changed = append(changed, m.shown(path)+" is new")
 		}
 	}
-	if m.New {
+	if m.all {
 		found, err := now.repositories(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, path := range found {
-			if !slices.Contains(m.Folders, path) {
+			if !slices.Contains(m.folders, path) {
 				changed = append(changed, m.shown(path)+" is a new repository")
 			}
 		}
@@ -298,7 +297,7 @@ func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 
 // shown formats a path for messages. It quotes a path with invisible characters.
 func (m *Mark) shown(path string) string {
-	if below, is := pathname.Below(m.Workspace, path); is {
+	if below, is := pathname.Below(m.workspace, path); is {
 		path = filepath.ToSlash(below)
 	}
 	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {

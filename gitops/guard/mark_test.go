@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -77,7 +76,7 @@ func TestMarkDetectsChanges(t *testing.T) {
 			for name, content := range gitFiles {
 				put(t, filepath.Join(dir, name), content)
 			}
-			mark := kept(t, dir)
+			mark := markOf(t, dir)
 			c.change(t, dir)
 			got := must.Get(mark.Changed(t.Context()))(t)
 			must.Same(t, c.want, got)
@@ -85,14 +84,9 @@ func TestMarkDetectsChanges(t *testing.T) {
 	}
 }
 
-// kept is a mark as a run that goes on reads it.
-func kept(t *testing.T, dir string) *Mark {
+func markOf(t *testing.T, dir string) *Mark {
 	t.Helper()
-	mark := must.Get(NewMark(t.Context(), dir, true, nil))(t)
-	raw := must.Get(json.Marshal(mark))(t)
-	var again Mark
-	must.Do(t, json.Unmarshal(raw, &again))
-	return &again
+	return must.Get(NewMark(t.Context(), dir, true, nil))(t)
 }
 
 func TestMarkFollowsGitFile(t *testing.T) {
@@ -100,7 +94,7 @@ func TestMarkFollowsGitFile(t *testing.T) {
 	put(t, filepath.Join(base, "main/.git/config"), "[core]\n")
 	put(t, filepath.Join(base, "main/.git/worktrees/w/commondir"), "../..\n")
 	put(t, filepath.Join(base, "w/.git"), "gitdir: "+filepath.Join(base, "main/.git/worktrees/w")+"\n")
-	mark := kept(t, filepath.Join(base, "w"))
+	mark := markOf(t, filepath.Join(base, "w"))
 	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n")
 	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n")
 	got := must.Get(mark.Changed(t.Context()))(t)

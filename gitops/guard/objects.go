@@ -25,11 +25,10 @@ import (
 // object is the recorded state of one of git's object files. git never modifies these files. The
 // content must fit the name of a loose object, or the checksum at the end of a pack or its index.
 type object struct {
-	Stat string `json:"stat,omitempty"` // while it stays equal, nobody wrote the file; "" if the file is too new for that conclusion
-	Link string `json:"link,omitempty"` // target of a symbolic link
-	Sum  string `json:"sum,omitempty"`  // checksum at the end of the file, or its digest; "" for a loose object
-
+	stat    string    // while it stays equal, nobody wrote the file
 	changed time.Time // time of the last change
+	link    string    // target of a symbolic link
+	sum     string    // checksum at the end of the file, or its digest; "" for a loose object
 }
 
 // coarsestTime is longer than the resolution of any file system's times.
@@ -48,38 +47,40 @@ var (
 
 // markObjects records the objects of the workspace's repository.
 func (m *Mark) markObjects(ctx context.Context) error {
-	folder := filepath.Join(m.Workspace, ".git", "objects")
-	if info, err := os.Lstat(filepath.Dir(folder)); err != nil || !info.IsDir() {
+	if info, err := os.Lstat(filepath.Join(m.workspace, ".git")); err != nil || !info.IsDir() {
 		return nil
 	}
-	m.Store, m.Objects = folder, make(map[string]object)
+	m.objects = make(map[string]object)
 	now := time.Now()
-	return eachObject(ctx, folder, func(path, below string) error {
+	return eachObject(ctx, m.store(), func(path, below string) error {
 		o, err := recordObject(path, below)
-		if err != nil {
-			return err
+		if now.Sub(o.changed) < coarsestTime {
+			o.stat = "" // a further change might not change it
 		}
-		m.Objects[path] = o.trusted(now)
-		return nil
+		m.objects[path] = o
+		return err
 	})
 }
+
+// store returns the objects folder of the workspace's repository.
+func (m *Mark) store() string { return filepath.Join(m.workspace, ".git", "objects") }
 
 // ChangedObjects lists object files that were changed or are invalid. New files must be loose
 // objects whose content fits their name.
 func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
-	if m.Store == "" {
+	if m.objects == nil {
 		return nil, nil
 	}
-	c := objectComparison{mark: m, now: time.Now(), seen: make(map[string]bool), left: maxInflated}
-	err := eachObject(ctx, m.Store, func(path, below string) error { return c.compareObject(ctx, path, below) })
+	c := objectComparison{mark: m, seen: make(map[string]bool), left: maxInflated}
+	err := eachObject(ctx, m.store(), func(path, below string) error { return c.compareObject(ctx, path, below) })
 	if errors.Is(err, fs.ErrPermission) { // it was readable when the run began
-		c.addChange(m.Store, "can't be read")
+		c.addChange(m.store(), "can't be read")
 		return c.changed, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at git's objects: %w", err)
 	}
-	for _, path := range slices.Sorted(maps.Keys(m.Objects)) {
+	for _, path := range slices.Sorted(maps.Keys(m.objects)) {
 		if !c.seen[path] {
 			c.addChange(path, "is gone")
 		}
@@ -93,7 +94,6 @@ const maxInflated = 4 << 30
 
 type objectComparison struct {
 	mark    *Mark
-	now     time.Time
 	seen    map[string]bool
 	left    int64
 	changed []string
@@ -112,18 +112,18 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	if err != nil {
 		return err
 	}
-	was, known := c.mark.Objects[path]
+	was, known := c.mark.objects[path]
 	switch {
 	case !known && !looseName().MatchString(below):
 		c.addChange(path, "is new")
 		return nil
-	case known && (now.Link != was.Link || now.Sum != was.Sum):
+	case known && (now.link != was.link || now.sum != was.sum):
 		c.addChange(path, "was changed")
 		return nil
-	case known && was.Stat != "" && now.Stat == was.Stat: // nobody wrote it
+	case known && was.stat != "" && now.stat == was.stat: // nobody wrote it
 		return nil
 	}
-	err = c.checkObjectFile(ctx, path, below, now.Sum)
+	err = c.checkObjectFile(ctx, path, below, now.sum)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -131,8 +131,6 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 		return err
 	case err != nil:
 		c.addChange(path, "was changed: "+err.Error())
-	case known:
-		c.mark.Objects[path] = now.trusted(c.now)
 	}
 	return nil
 }
@@ -221,12 +219,12 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 // recordObject records a file below the objects folder. A loose object needs no checksum, because
 // its name is one.
 func recordObject(path, below string) (o object, err error) {
-	o.Link, _ = os.Readlink(path) // "" if it is no link
-	if o.Stat, o.changed, err = statOf(path); err != nil {
+	o.link, _ = os.Readlink(path) // "" if it is no link
+	if o.stat, o.changed, err = statOf(path); err != nil {
 		return o, err
 	}
 	if !looseName().MatchString(below) {
-		o.Sum, err = sumOf(path)
+		o.sum, err = sumOf(path)
 	}
 	return o, err
 }
@@ -280,13 +278,4 @@ func statOf(path string) (stat string, changed time.Time, err error) {
 		return "", changed, fmt.Errorf("look at %s: %w", path, err)
 	}
 	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), time.Unix(0, s.Ctim.Nano()), nil
-}
-
-// trusted returns the object without its stat data if the file was changed so recently that a
-// further change might not change the stat data.
-func (o object) trusted(now time.Time) object {
-	if now.Sub(o.changed) < coarsestTime {
-		o.Stat = ""
-	}
-	return o
 }

@@ -126,13 +126,13 @@ func TestDetectsChangedObjects(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/old %t", c.name, old), func(t *testing.T) {
 				t.Parallel()
 				r := newGitRepository(t)
-				mark := kept(t, r.Dir)
-				for path, o := range mark.Objects {
+				mark := markOf(t, r.Dir)
+				for path, o := range mark.objects {
 					if old {
 						var err error
-						o.Stat, _, err = statOf(path)
+						o.stat, _, err = statOf(path)
 						orPanic(err)
-						mark.Objects[path] = o
+						mark.objects[path] = o
 					}
 				}
 				c.change(t, r)
