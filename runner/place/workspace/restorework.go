@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -332,9 +332,7 @@ func (w *Workspace) FinishCalls(ctx context.Context) error {
 			return fmt.Errorf("look for what a patch left: %w", err)
 		}
 		for _, f := range change.Files {
-			name := path.Base(f.Path)
-			isTemporary := strings.HasPrefix(name, ".apply-patch-") && strings.HasSuffix(name, ".tmp")
-			if isTemporary && f.Status == changeset.Added {
+			if tree.IsTemporary(path.Base(f.Path)) && f.Status == changeset.Added {
 				err = errors.Join(err, top.Remove(f.Path))
 			}
 		}
