@@ -42,13 +42,13 @@ func (r *reader) readCommand(words []Word, from origin) {
 
 // readWrapped reads the commands started by a shell or a wrapper.
 func (r *reader) readWrapped(name string, args []Word, inner origin) {
-	if shells[name] {
+	if slices.Contains(shells, name) {
 		if script, ok := inlineScript(args); ok {
 			r.readIfKnown(script, inner)
 		}
 		return
 	}
-	wrapper, ok := wrappers[name]
+	wrapper, ok := wrapperNamed(name)
 	if !ok {
 		return
 	}
@@ -112,7 +112,7 @@ func (r *reader) readFromEveryWord(args []Word, inner origin) {
 	for i, word := range args {
 		if word.Known && !strings.HasPrefix(word.Text, "-") {
 			r.recordCommand(args[i:], inner)
-			if shells[programName(word.Text)] {
+			if slices.Contains(shells, programName(word.Text)) {
 				r.readWrapped(programName(word.Text), args[i+1:], inner.startedBy(programName(word.Text)))
 			}
 		}

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"slices"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -40,7 +42,7 @@ func DecidingCommands(script string) (commands [][]string) {
 
 // decidingIn returns the deciding commands of the script in sh -c SCRIPT, or else argv itself.
 func decidingIn(argv []string) [][]string {
-	if script, ok := inlineScript(knownWords(argv[1:])); ok && shells[programName(argv[0])] {
+	if script, ok := inlineScript(knownWords(argv[1:])); ok && slices.Contains(shells, programName(argv[0])) {
 		return DecidingCommands(script.Text)
 	}
 	return [][]string{argv}

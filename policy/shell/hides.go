@@ -11,7 +11,7 @@ var systemFolders = []string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}
 // IsShell reports whether a program is a shell with scripts in a known grammar.
 func IsShell(program string) bool {
 	name := programName(program)
-	return shells[name] && slices.Contains(systemFolders, strings.TrimSuffix(program, name))
+	return slices.Contains(shells, name) && slices.Contains(systemFolders, strings.TrimSuffix(program, name))
 }
 
 // MayHideCommand reports whether a command may start another one that its words do not show. Such a
@@ -25,12 +25,12 @@ func (c Command) MayHideCommand() bool {
 		return true
 	}
 	program, args := c.Words[0].Text, c.Words[1:]
-	if name := programName(program); shells[name] {
+	if name := programName(program); slices.Contains(shells, name) {
 		script, ok := inlineScript(args)
 		isUnknownScript := ok && !script.Known
 		return isUnknownScript || !IsShell(program)
 	}
-	wrapper, isWrapper := wrappers[programName(program)]
+	wrapper, isWrapper := wrapperNamed(programName(program))
 	if !isWrapper {
 		return false
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -38,10 +39,10 @@ func shellReadingPipe(stmt *syntax.Stmt) (name string, ok bool) {
 	words := simpleCommandWords(stmt)
 	for len(words) > 0 && words[0].Known {
 		name := programName(words[0].Text)
-		if shells[name] {
+		if slices.Contains(shells, name) {
 			return name, readsInput(words[1:])
 		}
-		wrapper, ok := wrappers[name]
+		wrapper, ok := wrapperNamed(name)
 		if !ok {
 			break
 		}

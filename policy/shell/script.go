@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -157,7 +158,7 @@ func (r *reader) noteAssignments(assigns []*syntax.Assign) {
 // readInput reads the here-documents of a shell without a script argument.
 func (r *reader) readInput(stmt *syntax.Stmt, words []Word, from origin) {
 	name := programName(words[0].Text)
-	if !words[0].Known || !shells[name] || !readsInput(words[1:]) {
+	if !words[0].Known || !slices.Contains(shells, name) || !readsInput(words[1:]) {
 		return
 	}
 	for _, document := range hereDocuments(stmt) {

@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -71,7 +72,7 @@ func ReadArgv(argv []string) Reading {
 	}
 	r := newReader()
 	words := knownWords(argv)
-	if script, ok := inlineScript(words[1:]); ok && shells[programName(argv[0])] {
+	if script, ok := inlineScript(words[1:]); ok && slices.Contains(shells, programName(argv[0])) {
 		r.recordCommand(words, origin{top: -1})
 		r.readOutermost(script.Text, origin{via: []string{programName(argv[0])}, top: -1})
 		return r.reading

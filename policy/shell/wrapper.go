@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // wrapper describes a program that starts another program from its arguments.
 type wrapper struct {
@@ -25,10 +28,25 @@ type wrapper struct {
 }
 
 // shells lists programs with an option -c for a script.
-var shells = map[string]bool{
-	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "yash": true, "posh": true,
-	// These have another grammar, but simple commands look the same.
-	"fish": true, "csh": true, "tcsh": true, "elvish": true, "nu": true, "xonsh": true, "pwsh": true,
+// In the second line are those with another grammar, whose simple commands look the same.
+var shells = strings.Fields(`
+	sh bash dash zsh ksh mksh ash rbash yash posh
+	fish csh tcsh elvish nu xonsh pwsh
+`)
+
+// unknownWrappers lists programs with unknown options that start a command.
+var unknownWrappers = strings.Fields(`
+	strace ltrace gdb valgrind perf unshare nsenter setpriv capsh prlimit chrt numactl fakeroot bwrap firejail systemd-run pkexec
+	gosu su-exec tini dbus-run-session xvfb-run unbuffer parallel setarch linux64 bunx uvx entr hyperfine direnv mise dotenv chpst catchsegv
+`)
+
+// wrapperNamed returns the wrapper with a program's name.
+func wrapperNamed(name string) (w wrapper, ok bool) {
+	if slices.Contains(unknownWrappers, name) {
+		return wrapper{hasUnknownOptions: true}, true
+	}
+	w, ok = wrappers[name]
+	return w, ok
 }
 
 var wrappers = map[string]wrapper{
@@ -66,13 +84,7 @@ var wrappers = map[string]wrapper{
 	"eval":    {joinsWords: true},
 	"watch":   {flags: "bcCdegptvwxr", valueOptions: "nqs", longOptions: "beep color no-color differences errexit chgexit exec precise no-title no-wrap no-rerun interval= equexit=", joinsWords: true},
 	"script":  {flags: "aefq", valueOptions: "ImBOTtEo", scriptOptions: "c", longOptions: "append return flush force quiet command=", operands: 1},
-	"strace":  {hasUnknownOptions: true}, "ltrace": {hasUnknownOptions: true}, "gdb": {hasUnknownOptions: true}, "valgrind": {hasUnknownOptions: true}, "perf": {hasUnknownOptions: true},
-	"unshare": {hasUnknownOptions: true}, "nsenter": {hasUnknownOptions: true}, "setpriv": {hasUnknownOptions: true}, "capsh": {hasUnknownOptions: true}, "prlimit": {hasUnknownOptions: true},
-	"chrt": {hasUnknownOptions: true}, "numactl": {hasUnknownOptions: true}, "fakeroot": {hasUnknownOptions: true}, "bwrap": {hasUnknownOptions: true}, "firejail": {hasUnknownOptions: true},
-	"systemd-run": {hasUnknownOptions: true}, "pkexec": {hasUnknownOptions: true}, "gosu": {hasUnknownOptions: true}, "su-exec": {hasUnknownOptions: true}, "tini": {hasUnknownOptions: true},
-	"dbus-run-session": {hasUnknownOptions: true}, "xvfb-run": {hasUnknownOptions: true}, "unbuffer": {hasUnknownOptions: true}, "parallel": {hasUnknownOptions: true}, "setarch": {hasUnknownOptions: true},
-	"linux64": {hasUnknownOptions: true}, "npx": {hasUnknownOptions: true, scriptOptions: "c"}, "pnpx": {hasUnknownOptions: true, scriptOptions: "c"}, "bunx": {hasUnknownOptions: true}, "uvx": {hasUnknownOptions: true}, "entr": {hasUnknownOptions: true},
-	"hyperfine": {hasUnknownOptions: true}, "direnv": {hasUnknownOptions: true}, "mise": {hasUnknownOptions: true}, "dotenv": {hasUnknownOptions: true}, "chpst": {hasUnknownOptions: true}, "catchsegv": {hasUnknownOptions: true},
+	"npx":     {hasUnknownOptions: true, scriptOptions: "c"}, "pnpx": {hasUnknownOptions: true, scriptOptions: "c"},
 }
 
 // gitOptions describes git's options before its subcommand.
