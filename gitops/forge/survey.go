@@ -23,15 +23,9 @@ type Finding struct {
 	Tip        string // commit of Branch; "" if the branch does not exist
 	HasCommit  bool   // the branch has the commit
 	IssueState string // open or closed; "" if there is no such issue
-	Open       *OpenPull
+	Open       string // URL of an open pull request of the question's Head; "" for none
 	PullState  string // open, merged or closed; "" if there is no such pull request
 	PullHead   string // commit of the pull request's branch
-}
-
-// OpenPull is an open pull request of a branch.
-type OpenPull struct {
-	Number int
-	URL    string
 }
 
 // MaxFound is the largest number of results of a search for words, as a limit of the forge.
@@ -56,5 +50,5 @@ type Hit struct {
 	Issue      int // 0 for a repository
 	// Finding is information about the repository's default branch, or nil if the search has none.
 	Finding *Finding
-	Open    map[string]OpenPull // open pull requests of branches that begin with Heads, by branch
+	Open    map[string]string // URLs of open pull requests of branches that begin with Heads, by branch
 }

@@ -31,7 +31,6 @@ const (
 type Artifact struct {
 	ID      int64     `json:"id"`
 	Name    string    `json:"name"`
-	Size    int64     `json:"size_in_bytes"`
 	Expired bool      `json:"expired"`
 	Created time.Time `json:"created_at"`
 	Digest  string    `json:"digest"` // digest of the archive, "sha256:" and hex digits; "" for an old artifact

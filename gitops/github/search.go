@@ -176,14 +176,14 @@ func (s *repositoryReply) hasTopic(topic string) bool {
 
 // ownedHit returns the hit for a repository of the list.
 func (c *Client) ownedHit(s *repositoryReply) forge.Hit {
-	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]forge.OpenPull{}}
+	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]string{}}
 	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // otherwise some matching branches are not in the reply
 		finding := c.findingFor(s, forge.Question{})
 		hit.Finding = &finding
 	}
 	for _, ref := range s.Refs.Nodes {
-		if open := ref.openPull(); open != nil {
-			hit.Open[ref.Name] = *open
+		if open := ref.openPull(); open != "" {
+			hit.Open[ref.Name] = open
 		}
 	}
 	return hit

@@ -49,15 +49,15 @@ type reference struct {
 	Name                   string
 	Target                 struct{ OID string }
 	Compare                *struct{ Status string }
-	AssociatedPullRequests struct{ Nodes []forge.OpenPull }
+	AssociatedPullRequests struct{ Nodes []struct{ URL string } }
 }
 
-// openPull returns the open pull request of a branch, or nil.
-func (r *reference) openPull() *forge.OpenPull {
+// openPull returns the URL of the open pull request of a branch, or "".
+func (r *reference) openPull() string {
 	if r == nil || len(r.AssociatedPullRequests.Nodes) == 0 {
-		return nil
+		return ""
 	}
-	return &r.AssociatedPullRequests.Nodes[0]
+	return r.AssociatedPullRequests.Nodes[0].URL
 }
 
 // hasCommit reports whether the branch contains the commit of the question.
@@ -106,7 +106,7 @@ func (e graphQLError) concernsOneQuestion() bool {
 // questionAlias returns the name of question i in the query and in the reply.
 func questionAlias(i int) string { return fmt.Sprintf("q%d", i) }
 
-const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { number url } }"
+const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { url } }"
 
 // writeQuestion writes the part of the query for one question. A GraphQL string has the form of a
 // JSON string: https://spec.graphql.org/October2021/#sec-String-Value

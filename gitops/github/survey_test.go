@@ -46,7 +46,7 @@ func TestSurveyDescribesRepository(t *testing.T) {
 	}
 	want := []forge.Finding{
 		with(func(f *forge.Finding) {
-			f.HasCommit, f.IssueState, f.Open = true, "open", &forge.OpenPull{Number: pull.Number, URL: pull.URL}
+			f.HasCommit, f.IssueState, f.Open = true, "open", pull.URL
 		}),
 		with(func(f *forge.Finding) {
 			f.Branch, f.Tip, f.HasCommit, f.IssueState = "feature/topic", topic, true, "closed"
@@ -119,7 +119,7 @@ func TestSearchListsOrganisation(t *testing.T) {
 	must.Same(t, 3, len(server.Requests())-before)
 	last := hits[248]
 	want := forge.Finding{Found: true, Repository: "octo/widgets", CanWrite: true, Branch: "main", Tip: revision(t, repository, "main")}
-	if diff := cmp.Diff(&want, last.Finding); diff != "" || last.Open["feature/topic"] != (forge.OpenPull{Number: pull.Number, URL: pull.URL}) {
+	if diff := cmp.Diff(&want, last.Finding); diff != "" || last.Open["feature/topic"] != pull.URL {
 		t.Error(diff, last.Open)
 	}
 	for i := range 11 { // one more than are asked for

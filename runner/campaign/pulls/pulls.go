@@ -112,10 +112,10 @@ func skipExisting(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Camp
 		return nil, fmt.Errorf("look for open pull requests: %w", err)
 	}
 	for i, finding := range findings {
-		if finding.Open == nil {
+		if finding.Open == "" {
 			continue
 		}
-		report, err := l.Skip(c, p, candidates[i], "There is an open pull request already: "+finding.Open.URL+".")
+		report, err := l.Skip(c, p, candidates[i], "There is an open pull request already: "+finding.Open+".")
 		if err != nil {
 			return skipped, err
 		}

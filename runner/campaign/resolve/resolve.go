@@ -37,7 +37,7 @@ type candidate struct {
 	byQuery bool   // found by a query; archived repositories are then left out
 	server  string // server in the address; "" if the address names none
 	finding *forge.Finding
-	open    map[string]forge.OpenPull
+	open    map[string]string
 }
 
 // Targets returns the frozen targets in the order of the campaign file. The error may be config.Problems.
@@ -124,12 +124,7 @@ func freezeTargets(o Options, all []*candidate) []campaign.Target {
 			continue
 		}
 		seen[currentKey] = true
-		if open, isOpen := c.open[c.Branch()]; isOpen {
-			f.Open = &open
-		}
-		if f.Open != nil {
-			c.Existing = f.Open.URL
-		}
+		c.Existing = cmp.Or(c.open[c.Branch()], f.Open, c.Existing)
 		c.Blocker = findBlocker(o, c, f)
 		targets = append(targets, c.Target)
 	}
