@@ -72,6 +72,9 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 	if text := mistakeOf(n); folder == "runner/task/job" && strings.Contains(text, " ") {
 		return "Mistakes of a job", text
 	}
+	if returned, is := n.(*ast.ReturnStmt); is && folder == "runner/task/config" && len(returned.Results) > 0 && strings.HasPrefix(words(returned.Results[0]), "must ") {
+		return "Mistakes of a job", words(returned.Results[0])
+	}
 	call, isCall := n.(*ast.CallExpr)
 	if !isCall {
 		return "", ""
