@@ -33,26 +33,34 @@ func ReadJUnit(report io.Reader) (_ *Results, err error) {
 	if err == nil && len(raw) > MaxJUnit {
 		err = fmt.Errorf("it is longer than %d bytes", MaxJUnit)
 	}
-	results := &Results{}
-	if err == nil {
-		err = results.addReport(xml.NewTokenDecoder(&boundedXML{Decoder: xml.NewDecoder(bytes.NewReader(raw))}))
+	results, bounded := &Results{}, &boundedXML{Decoder: xml.NewDecoder(bytes.NewReader(raw))}
+	decoder := xml.NewTokenDecoder(bounded)
+	for err == nil {
+		var root element
+		if err = decoder.Decode(&root); err == nil {
+			results.addElement(root)
+		}
 	}
-	if err != nil {
+	if !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read JUnit report: %w", err)
 	}
+	results.partial = results.partial || bounded.unread
 	return results, nil
 }
 
 // boundedXML reads the tokens of a report. It fails beyond the bounds of a report.
 type boundedXML struct {
 	*xml.Decoder
-	count, depth int // of elements
+	count, depth int  // of elements
+	unread       bool // a comment Unread is between the reports
 }
 
 // Token returns the next token.
 func (b *boundedXML) Token() (xml.Token, error) {
 	token, err := b.Decoder.Token()
-	switch token.(type) {
+	switch token := token.(type) {
+	case xml.Comment:
+		b.unread = b.unread || b.depth == 0 && string(token) == Unread
 	case xml.StartElement:
 		b.count++
 		b.depth++
@@ -68,52 +76,37 @@ func (b *boundedXML) Token() (xml.Token, error) {
 	return token, err
 }
 
-// testCase is a test of a report.
-type testCase struct {
-	Name      string        `xml:"name,attr"`
-	Classname string        `xml:"classname,attr"`
-	File      string        `xml:"file,attr"`
-	Line      string        `xml:"line,attr"`
-	Skipped   *struct{}     `xml:"skipped"`
-	Failures  []testFailure `xml:"failure"`
-	Errors    []testFailure `xml:"error"`
+// element is an element of a report: a suite, a test, its failure or another one.
+type element struct {
+	XMLName   xml.Name
+	Name      string    `xml:"name,attr"`
+	Classname string    `xml:"classname,attr"`
+	File      string    `xml:"file,attr"`
+	Line      string    `xml:"line,attr"`
+	Message   string    `xml:"message,attr"`
+	Body      string    `xml:",chardata"`
+	Below     []element `xml:",any"`
 }
 
-// testFailure is the reason of a failing test.
-type testFailure struct {
-	Message string `xml:"message,attr"`
-	Body    string `xml:",chardata"`
+// firstBelow returns the first element called name directly in e, or nil.
+func (e element) firstBelow(name string) *element {
+	for i, below := range e.Below {
+		if below.XMLName.Local == name {
+			return &e.Below[i]
+		}
+	}
+	return nil
 }
 
-// addReport records the tests of a report.
-func (r *Results) addReport(report *xml.Decoder) error {
-	var open []xml.StartElement
-	for {
-		token, err := report.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch e := token.(type) {
-		case xml.Comment:
-			r.partial = r.partial || string(e) == Unread
-		case xml.EndElement:
-			open = open[:len(open)-1]
-		case xml.StartElement:
-			r.seen = r.seen || e.Name.Local == "testsuite"
-			n := len(open)
-			isTest := n > 0 && open[n-1].Name.Local == "testsuite" && e.Name.Local == "testcase"
-			if !isTest {
-				open = append(open, e.Copy())
-				continue
-			}
-			var test testCase
-			if err := report.DecodeElement(&test, &e); err != nil {
-				return err
-			}
-			r.addTestCase(open[n-1], test)
+// addElement records the tests of the suites in an element.
+func (r *Results) addElement(e element) {
+	isSuite := e.XMLName.Local == "testsuite"
+	r.seen = r.seen || isSuite
+	for _, below := range e.Below {
+		if isSuite && below.XMLName.Local == "testcase" {
+			r.addTestCase(e.Name, below)
+		} else {
+			r.addElement(below)
 		}
 	}
 }
@@ -122,25 +115,19 @@ func (r *Results) addReport(report *xml.Decoder) error {
 var junitPlace = lazyregexp.New(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
 
 // addTestCase records a test of a report under the name of its class, or else of its suite.
-func (r *Results) addTestCase(suite xml.StartElement, test testCase) {
-	group := test.Classname
-	for _, a := range suite.Attr {
-		if a.Name.Local == "name" {
-			group = cmp.Or(group, clean(a.Value))
-		}
-	}
+func (r *Results) addTestCase(suite string, test element) {
+	group := cmp.Or(test.Classname, clean(suite))
 	name := strings.Trim(group+"."+test.Name, ".")
 	r.addUnit(Class, group)
-	failures := append(test.Failures, test.Errors...)
+	failure := cmp.Or(test.firstBelow("failure"), test.firstBelow("error")) // also of a test that is skipped after it
 	switch {
-	case len(failures) == 0 && test.Skipped == nil:
+	case failure == nil && test.firstBelow("skipped") == nil:
 		r.addPassed(name)
 		return
-	case len(failures) == 0:
+	case failure == nil:
 		r.addSkipped(name)
 		return
 	}
-	failure := failures[0] // also of a test that is skipped after a failure
 	body := strings.TrimSpace(failure.Body)
 	firstLine, _, _ := strings.Cut(body, "\n")
 	t := Test{
