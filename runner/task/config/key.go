@@ -349,15 +349,21 @@ func (k *Key) SettableKeys() []*Key {
 
 // Find returns the key for a path such as verify[0].name, or nil.
 func (k *Key) Find(path string) *Key {
-	found, _ := k.findPath(path)
-	return found
+	if found, names := k.findPath(path); names != nil {
+		return found
+	}
+	return nil
 }
 
 // findPath returns the key at path, or nil, and the names that path consists of. In a mapping of text, the
-// rest of path is a single name, even with dots.
+// rest of path is a single name, even with dots. If path leads below a key that must be set as a whole, findPath
+// returns that key and no names. Such a key has several notations and an example.
 func (k *Key) findPath(path string) (found *Key, names []string) {
-	if k.Shape == TextMap {
+	switch {
+	case k.Shape == TextMap:
 		return k.Elem, []string{path}
+	case k.Shape == Either && k.Example != "":
+		return k, nil
 	}
 	part, rest, deeper := strings.Cut(path, ".")
 	name, _, listed := strings.Cut(part, "[")
@@ -374,7 +380,9 @@ func (k *Key) findPath(path string) (found *Key, names []string) {
 	if !deeper {
 		return below, []string{part}
 	}
-	found, names = below.findPath(rest)
+	if found, names = below.findPath(rest); names == nil {
+		return found, nil
+	}
 	return found, append([]string{part}, names...)
 }
 

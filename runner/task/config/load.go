@@ -61,12 +61,11 @@ func (d *Decoder) mergeAssignments(values []Assignment) {
 // assignmentNode returns a document with the key of a alone.
 func (f *Format) assignmentNode(a Assignment) (*yaml.Node, error) {
 	k, names := f.Root.findPath(a.Key)
-	whole := f.indivisibleKeyAbove(a.Key)
 	switch {
 	case a.Key == "":
 		return nil, errors.New("must be key=value, such as limits.turns=50")
-	case whole != nil:
-		return nil, errors.New("cannot be set alone: " + whole.Path + " must be set as a whole, as in " + whole.Path + "=" + whole.Example)
+	case names == nil:
+		return nil, errors.New("cannot be set alone: " + k.Path + " must be set as a whole, as in " + k.Path + "=" + k.Example)
 	case k == nil || k.Shape == Text:
 		return NestedMapping(names, TextNode(a.Value)), nil
 	case a.Value == "":
@@ -77,17 +76,6 @@ func (f *Format) assignmentNode(a Assignment) (*yaml.Node, error) {
 		return nil, errors.New("the value " + problem.Message)
 	}
 	return NestedMapping(names, cmp.Or(node, &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag})), nil
-}
-
-// indivisibleKeyAbove returns the nearest key above path that must be set as a whole, or nil. Such a key
-// has several notations and an example.
-func (f *Format) indivisibleKeyAbove(path string) *Key {
-	for path = pathAbove(path); path != ""; path = pathAbove(path) {
-		if k := f.Root.Find(path); k != nil && k.Shape == Either && k.Example != "" {
-			return k
-		}
-	}
-	return nil
 }
 
 // TextNode returns a node with the text s, unchanged.
