@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -26,7 +27,7 @@ func TestCommitMessage(t *testing.T) {
 	t.Parallel()
 	p := Proposal{
 		RunID: "run-1", Base: gitops.Base{SHA: "base-1"}, Summary: "Greets.\n\n@everyone: done.",
-		Task: intake.Task{Issue: &form.Issue{Repository: "octo/widgets", Number: 7}, Texts: intake.Texts{InputDigest: "input-1"}},
+		Task: intake.Task{Issue: &form.Issue{Repository: "octo/widgets", Number: 7}, Task: transcript.Task{InputDigest: "input-1"}},
 	}
 	want := "Greet\n\nGreets.\n\n" + "SUMMARY" + "\n\nFixes #7\n\n" +
 		"Agent-CI-Run: run-1\nAgent-CI-Base: base-1\nAgent-CI-Transcript: head-1\nAgent-CI-Input: input-1\nCo-authored-by: Ada <1+Ada@users.noreply.github.com>\n"
@@ -49,10 +50,10 @@ func TestCoAuthors(t *testing.T) {
 		want   string
 	}{
 		"nobody":            {},
-		"who asked":         {task: intake.Task{Requester: intake.Requester{Actor: "ada", ActorID: 1}, Author: author}, want: "ada <1+ada@users.noreply.github.com>"},
+		"who asked":         {task: intake.Task{Task: transcript.Task{Actor: "ada", ActorID: 1}, Author: author}, want: "ada <1+ada@users.noreply.github.com>"},
 		"who wrote it":      {task: intake.Task{Author: author}, want: "grace <2+grace@users.noreply.github.com>"},
-		"without a number":  {task: intake.Task{Requester: intake.Requester{Actor: "ada"}, Author: author}, want: "grace <2+grace@users.noreply.github.com>"},
-		"a bot asked":       {task: intake.Task{Requester: intake.Requester{Actor: "helper[bot]", ActorID: 9}}},
+		"without a number":  {task: intake.Task{Task: transcript.Task{Actor: "ada"}, Author: author}, want: "grace <2+grace@users.noreply.github.com>"},
+		"a bot asked":       {task: intake.Task{Task: transcript.Task{Actor: "helper[bot]", ActorID: 9}}},
 		"a bot wrote it":    {task: intake.Task{Author: &forge.User{Login: "helper", ID: 9, Bot: true}}},
 		"on another server": {task: intake.Task{Author: author}, server: "http://ghe.example.com:8443", want: "grace <2+grace@users.noreply.ghe.example.com>"},
 	} {

@@ -185,7 +185,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lessons, name string) error {
 	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.descriptionFacts = "", nil, nil, "", descriptionFacts{lessons: &lessons}
 	p.Verification = transcript.Verify{Passed: true}
-	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Requester: intake.Requester{Actor: p.Task.Actor, ActorID: p.Task.ActorID}}
+	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Task: transcript.Task{Actor: p.Task.Actor, ActorID: p.Task.ActorID}}
 	to.subject = transcript.AboutLessons
 	err := to.RequirePublishable(ctx, p.Task.Branch, p.Base)
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) && stop.Outcome == outcome.Skipped {

@@ -125,7 +125,7 @@ func (w *world) proposal(name, content string) Proposal {
 	w.must(w.Workspace.SaveChange(w.t.Context(), change, ""))
 	return Proposal{
 		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
-		Task:         intake.Task{Key: "greet", Texts: intake.Texts{Title: "Greet the reader"}, Branch: taskBranch},
+		Task:         intake.Task{Key: "greet", Task: transcript.Task{Title: "Greet the reader"}, Branch: taskBranch},
 		Verification: transcript.Verify{Passed: true}, Summary: "Greets the reader.",
 		Callbacks: Callbacks{Judge: func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }},
 	}

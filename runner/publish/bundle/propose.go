@@ -179,7 +179,7 @@ func (b Bundle) limitStop() *outcome.Stop {
 // overrides the bundle's.
 func (b Bundle) task(requester actions.Account) intake.Task {
 	recorded := b.View.Task
-	t := intake.Task{Key: b.View.Started.Key, Texts: intake.Texts{Title: recorded.Title}, Branch: b.View.Workspace.Branch}
+	t := intake.Task{Key: b.View.Started.Key, Task: transcript.Task{Title: recorded.Title}, Branch: b.View.Workspace.Branch}
 	if isDigest(recorded.InputDigest) {
 		t.InputDigest = recorded.InputDigest
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
@@ -40,7 +41,7 @@ func TestSkipsDoneAndOpenTasks(t *testing.T) {
 	} {
 		on := &server{ofTask: c.pull, tip: c.tip}
 		s := sourceOf(t, on, trusting(), c.event, c.payload)
-		task := intake.Task{Branch: "agent-ci/issue-7", Texts: intake.Texts{InputDigest: snapshot}}
+		task := intake.Task{Branch: "agent-ci/issue-7", Task: transcript.Task{InputDigest: snapshot}}
 		must.Same(t, c.ends, reasonOf(s.CheckNotDone(t.Context(), task, "main", base)), name)
 		want := []string{"pull of agent-ci/issue-7 into main", "branch agent-ci/issue-7"}
 		if c.pull == nil {
@@ -80,11 +81,11 @@ func TestSkipsFruitlessInput(t *testing.T) {
 		base string
 		ends string
 	}{
-		"the same":             {intake.Task{Texts: intake.Texts{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: progress("5a")}}, "b0", "skipped/same_input"},
-		"on another base":      {intake.Task{Texts: intake.Texts{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: progress("5a")}}, "b1", ""},
-		"another input":        {intake.Task{Texts: intake.Texts{InputDigest: "5b"}, Progress: intake.Progress{ProgressLike: progress("5a")}}, "b0", ""},
-		"as a person says":     {intake.Task{Texts: intake.Texts{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: theirs}}, "b0", ""},
-		"on a pull request":    {intake.Task{Texts: intake.Texts{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: progress("5a")}, Pull: ofRun}, "b0", ""},
+		"the same":             {intake.Task{Task: transcript.Task{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: progress("5a")}}, "b0", "skipped/same_input"},
+		"on another base":      {intake.Task{Task: transcript.Task{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: progress("5a")}}, "b1", ""},
+		"another input":        {intake.Task{Task: transcript.Task{InputDigest: "5b"}, Progress: intake.Progress{ProgressLike: progress("5a")}}, "b0", ""},
+		"as a person says":     {intake.Task{Task: transcript.Task{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: theirs}}, "b0", ""},
+		"on a pull request":    {intake.Task{Task: transcript.Task{InputDigest: "5a"}, Progress: intake.Progress{ProgressLike: progress("5a")}, Pull: ofRun}, "b0", ""},
 		"of a task of its own": {intake.Task{Progress: intake.Progress{ProgressLike: progress("")}}, "b0", ""},
 	} {
 		s := sourceOf(t, &server{}, trusting(), "issues", labeled)
@@ -111,7 +112,7 @@ func TestSkipExplainsNextStep(t *testing.T) {
 		j := trusting()
 		j.Trigger.Command = c.command
 		s := sourceOf(t, &server{ofTask: c.pull, tip: made}, j, "issues", labeled)
-		if err := s.CheckNotDone(t.Context(), intake.Task{Texts: intake.Texts{InputDigest: snapshot}}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+		if err := s.CheckNotDone(t.Context(), intake.Task{Task: transcript.Task{InputDigest: snapshot}}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
@@ -83,7 +84,7 @@ func (s *Source) readTask(ctx context.Context, pull *forge.PullRequest) (Task, e
 
 // promptTask returns a task with its source, and the text of the job's own prompt.
 func (s *Source) promptTask(ctx context.Context) (t Task, prompt string, err error) {
-	t = Task{Source: "prompt", Name: "prompt"}
+	t = Task{Task: transcript.Task{Source: "prompt"}, Name: "prompt"}
 	switch {
 	case s.Request != nil:
 		t = s.taskOfRequest()
@@ -116,7 +117,7 @@ func (s *Source) keyAndBranch(t Task) (key, branch string) {
 func (s *Source) taskOfRequest() Task {
 	q := s.Request
 	return Task{
-		Source: "event", Name: "event " + s.Event.Name, Requester: Requester{Trigger: q.Trigger, Actor: q.Actor.Login, ActorID: q.Actor.ID, AskedAt: q.RequestedAt},
+		Task: transcript.Task{Source: "event", Trigger: q.Trigger, Actor: q.Actor.Login, ActorID: q.Actor.ID}, Name: "event " + s.Event.Name, AskedAt: q.RequestedAt,
 	}
 }
 
@@ -139,7 +140,7 @@ func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	t := Task{Source: "issue"}
+	t := Task{Task: transcript.Task{Source: "issue"}}
 	if s.issueInEvent(ref) != nil {
 		t.AskedAt = s.Event.TimeOnIssue()
 	}

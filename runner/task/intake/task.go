@@ -13,14 +13,14 @@ import (
 
 // Task describes the work of a run. It does not change after Read.
 type Task struct {
-	Source string // prompt, job, issue, event
-	Name   string // for the agent: "issue o/r#7"
-	Key    string
-	Branch string // that the change goes to
-	URL    string
-	Issue  *form.Issue
-	Author *forge.User // who wrote the issue
-	Texts
+	// Task has what the transcript keeps as it is. Its other fields are those of the same names below.
+	transcript.Task
+	Name    string // for the agent: "issue o/r#7"
+	Key     string
+	Branch  string // that the change goes to
+	Issue   *form.Issue
+	Author  *forge.User // who wrote the issue
+	AskedAt time.Time   // later texts do not count; the zero time means no limit
 
 	// Pull is the pull request that the run continues, as Mode says. It is nil for New.
 	Pull *forge.PullRequest
@@ -31,25 +31,7 @@ type Task struct {
 	// Subject is the target of feedback. It is nil for a task that makes a change.
 	Subject *Subject
 
-	Requester
 	Progress
-}
-
-// Texts says what to do.
-type Texts struct {
-	Title string
-	Text  string
-	// RequestText is the part of Text that asks for more on a run's pull request.
-	RequestText string
-	InputDigest string // digest of what people wrote; empty for the job's own task
-}
-
-// Requester is the account that asked for a task, and how.
-type Requester struct {
-	Trigger string // of an event
-	Actor   string
-	ActorID int64
-	AskedAt time.Time // later texts do not count; the zero time means no limit
 }
 
 // Progress is the place of progress comments.
@@ -92,10 +74,9 @@ func ModeOf(pull *forge.PullRequest) Mode {
 
 // TranscriptEvent returns the task for the transcript, with the text that the model gets.
 func (t Task) TranscriptEvent() transcript.Task {
-	event := transcript.Task{
-		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.RequestText, URL: t.URL, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(t.Text))),
-		InputDigest: t.InputDigest, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.transcriptEvent(), Repair: (*transcript.Repair)(t.Repair),
-	}
+	event := t.Task
+	event.SHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(t.Text)))
+	event.Subject, event.Repair = t.Subject.transcriptEvent(), (*transcript.Repair)(t.Repair)
 	if t.Issue != nil {
 		event.Issue = t.Issue.String()
 	}
@@ -107,11 +88,7 @@ func (t Task) TranscriptEvent() transcript.Task {
 
 // TaskFromTranscript returns the task in a run's transcript. Key and branch are in other events.
 func TaskFromTranscript(recorded transcript.Task) Task {
-	t := Task{
-		Source: recorded.Source, Name: recorded.Source, URL: recorded.URL,
-		Texts:     Texts{Title: recorded.Title, Text: recorded.Text, RequestText: recorded.RequestText, InputDigest: recorded.InputDigest},
-		Requester: Requester{Trigger: recorded.Trigger, Actor: recorded.Actor, ActorID: recorded.ActorID}, Subject: subjectFromTranscript(recorded.Subject), Repair: (*Repair)(recorded.Repair),
-	}
+	t := Task{Task: recorded, Name: recorded.Source, Subject: subjectFromTranscript(recorded.Subject), Repair: (*Repair)(recorded.Repair)}
 	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()
 	}

@@ -15,14 +15,16 @@ import (
 func TestRecordedRestoresTask(t *testing.T) {
 	issue := form.Issue{Repository: "o/r", Number: 7}
 	for name, task := range map[string]intake.Task{
-		"a prompt": {Source: "prompt", Name: "prompt", Texts: intake.Texts{Text: "Greet."}},
+		"a prompt": {Task: transcript.Task{Source: "prompt", Text: "Greet."}, Name: "prompt"},
 		"an issue": {
-			Source: "issue", Name: "issue o/r#7", URL: "https://forge/o/r/issues/7", Texts: intake.Texts{Title: "Greet", Text: "Say hello.", InputDigest: "5a"},
+			Task: transcript.Task{Source: "issue", URL: "https://forge/o/r/issues/7", Title: "Greet", Text: "Say hello.", InputDigest: "5a"}, Name: "issue o/r#7",
 			Issue: &issue, Author: &forge.User{Login: "mona", ID: 5},
 		},
-		"an event": {Source: "event", Name: "event", Texts: intake.Texts{Text: "Greet."}, Requester: intake.Requester{Trigger: "label agent-ci", Actor: "octocat", ActorID: 1}},
+		"an event": {Name: "event", Task: transcript.Task{Source: "event", Text: "Greet.", Trigger: "label agent-ci", Actor: "octocat", ActorID: 1}},
 	} {
-		must.Same(t, task, intake.TaskFromTranscript(task.TranscriptEvent()), name)
+		want := task
+		want.Task = task.TranscriptEvent() // with the digest, and the names of issue and author
+		must.Same(t, want, intake.TaskFromTranscript(want.Task), name)
 	}
 	bot := intake.Task{Author: &forge.User{Login: "helper[bot]", ID: 5, Bot: true}}
 	if got := bot.TranscriptEvent(); got.Author != "" || got.AuthorID != 0 {
