@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -47,7 +48,7 @@ func TestPlacesFindingsOnDiffLines(t *testing.T) {
 }
 
 func speaker() Poster {
-	return Poster{Subject: intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)}, Key: "review", RunID: "r1", Link: "https://ci.example/o/r/actions/runs/1"}
+	return Poster{Subject: intake.Subject{Subject: transcript.Subject{Number: 7, Pull: true, HeadSHA: strings.Repeat("a", 40)}}, Key: "review", RunID: "r1", Link: "https://ci.example/o/r/actions/runs/1"}
 }
 
 // alive is what GitHub acts on.

@@ -77,7 +77,7 @@ func describePositions(all []diffFinding) string {
 // request has moved since, no finding is on the diff.
 func (s Poster) splitByDiff(ctx context.Context, findings []finding) (onDiff []diffFinding, offDiff []finding, err error) {
 	files := s.Subject.Files
-	if isResumed := s.Subject.Pull == nil; isResumed {
+	if isResumed := s.Subject.PullRequest == nil; isResumed {
 		if files, err = s.rereadDiff(ctx); err != nil {
 			return nil, nil, err
 		}

@@ -127,7 +127,7 @@ func (s *Start) moveToHead(ctx context.Context, a Assignment, ws *workspace.Work
 // pull request that it comments on.
 func (a *Assignment) pullHead(ctx context.Context) (gitops.BaseSpec, error) {
 	if a.Task.Mode() != intake.Join {
-		return gitops.BaseSpec{Branch: a.Task.Subject.Pull.Head, SHA: a.Task.Subject.HeadSHA}, nil
+		return gitops.BaseSpec{Branch: a.Task.Subject.PullRequest.Head, SHA: a.Task.Subject.HeadSHA}, nil
 	}
 	pull := a.Task.Pull
 	tip, err := intake.LookUpBranch(ctx, a.Project.Forge.Repository(a.Source.Event.Repository), pull.Head)

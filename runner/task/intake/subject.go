@@ -18,20 +18,16 @@ import (
 
 // Subject is the issue or pull request that a run gives feedback on.
 type Subject struct {
-	Repository string // OWNER/NAME
-	Number     int
-	URL        string
-	OnPull     bool
-	HeadSHA    string // of a pull request: the commit that the run looks at
-	// Pull and Files are the pull request and its changed files at HeadSHA, as read from the forge.
+	transcript.Subject
+	// PullRequest and Files are the pull request and its changed files at HeadSHA, as read from the forge.
 	// They are nil for an issue and for a resumed run.
-	Pull  *forge.PullRequest
-	Files []forge.PullFile
+	PullRequest *forge.PullRequest
+	Files       []forge.PullFile
 }
 
 // Name is the subject for a person.
 func (s Subject) Name() string {
-	if s.OnPull {
+	if s.Pull {
 		return fmt.Sprintf("Pull request #%d", s.Number)
 	}
 	return fmt.Sprintf("Issue #%d", s.Number)
@@ -42,27 +38,27 @@ func (s *Subject) transcriptEvent() *transcript.Subject {
 	if s == nil {
 		return nil
 	}
-	return &transcript.Subject{Repository: s.Repository, Number: s.Number, URL: s.URL, Pull: s.OnPull, HeadSHA: s.HeadSHA}
+	return &s.Subject
 }
 
 func subjectFromTranscript(recorded *transcript.Subject) *Subject {
 	if recorded == nil {
 		return nil
 	}
-	return &Subject{Repository: recorded.Repository, Number: recorded.Number, URL: recorded.URL, OnPull: recorded.Pull, HeadSHA: recorded.HeadSHA}
+	return &Subject{Subject: *recorded}
 }
 
 // PullRequest returns the pull request to continue or to give feedback on, or nil for other tasks.
 func (t Task) PullRequest() *forge.PullRequest {
 	if t.Pull == nil && t.Subject != nil {
-		return t.Subject.Pull
+		return t.Subject.PullRequest
 	}
 	return t.Pull
 }
 
 // WorksOnHead reports whether the agent works on the head of a pull request.
 func (t Task) WorksOnHead() bool {
-	return t.Mode() == Join || t.Subject != nil && t.Subject.OnPull
+	return t.Mode() == Join || t.Subject != nil && t.Subject.Pull
 }
 
 // readSubject returns a feedback task: the job's instructions, and the texts on the subject as data.
@@ -79,7 +75,7 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	if err != nil {
 		return t, err
 	}
-	t.Subject = &Subject{Repository: ref.Repository, Number: ref.Number, URL: issue.URL, OnPull: issue.PullRequest}
+	t.Subject = &Subject{Subject: transcript.Subject{Repository: ref.Repository, Number: ref.Number, URL: issue.URL, Pull: issue.PullRequest}}
 	t.URL = issue.URL
 	if issue.State != "open" {
 		reason := "issue_closed"
@@ -181,7 +177,7 @@ func (s *Source) pullSubjectInput(ctx context.Context, t *Task, ref form.Issue, 
 		return taskInput{}, outcome.Stopf(outcome.Skipped, "fork",
 			"Pull request #%d comes from a fork, and agent-ci reads nothing of forks: %s.", pull.Number, pull.URL)
 	}
-	t.Subject.Pull, t.Subject.Files, t.Subject.HeadSHA = pull, files, pull.HeadSHA
+	t.Subject.PullRequest, t.Subject.Files, t.Subject.HeadSHA = pull, files, pull.HeadSHA
 	comments, _, err := s.trustedComments(ctx, ref, issue, s.subjectRequestTime(ref))
 	if err != nil {
 		return taskInput{}, err
@@ -231,7 +227,7 @@ func (s *Source) requesterParts(ctx context.Context, subject *Subject) ([]clean.
 	switch q := s.Request; {
 	case q == nil:
 		return nil, nil
-	case subject.OnPull && q.LineComment != nil:
+	case subject.Pull && q.LineComment != nil:
 		return s.pullRequestParts(ctx)
 	case q.Words != "":
 		return []clean.Part{{Kind: "request", Author: q.Actor.Login, Text: q.Words}}, nil
@@ -249,7 +245,7 @@ func (s *Source) feedbackTitle(subject *Subject) string {
 // feedbackInstructions explains to the agent how its work is published.
 func (s *Source) feedbackInstructions(subject *Subject) string {
 	words := "Change no file: the runner publishes no change of this task, and refuses one. "
-	if subject.OnPull {
+	if subject.Pull {
 		words += fmt.Sprintf("The checkout holds the head of the pull request, commit %s; its diff is below, with the numbers of the new lines. ", subject.HeadSHA)
 	}
 	name := subject.Name()
