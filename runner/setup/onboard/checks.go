@@ -23,7 +23,7 @@ type Toolchain struct {
 type Command struct {
 	Name, Run string
 	Network   string // YAML of its network; empty for that of the job
-	Timeout   string // empty for that of a job that says nothing
+	Timeout   string
 }
 
 // DetectToolchain returns the commands of the test tools that the files in a folder show. It does not guess: without
@@ -297,11 +297,9 @@ func (c Command) yaml() string {
 	if !unquotedYAML().MatchString(run) {
 		run = fmt.Sprintf("%q", run)
 	}
-	text := "{name: " + c.Name + ", run: " + run
-	for _, more := range []struct{ key, value string }{{"network", c.Network}, {"timeout", c.Timeout}} {
-		if more.value != "" {
-			text += ", " + more.key + ": " + more.value
-		}
+	network := ""
+	if c.Network != "" {
+		network = ", network: " + c.Network
 	}
-	return text + "}"
+	return "{name: " + c.Name + ", run: " + run + network + ", timeout: " + c.Timeout + "}"
 }

@@ -26,7 +26,7 @@ func (b Build) PinAction(workflow []byte) []byte {
 	uses := regexp.MustCompile(`(?m)^( *)- uses: ` + action + `@v0\b.*$`)
 	return uses.ReplaceAllFunc(workflow, func(line []byte) []byte {
 		indent, _, _ := strings.Cut(string(line), "-")
-		steps := []string{"- uses: " + action + "@" + b.actionRef() + b.pinComment()}
+		steps := []string{"- uses: " + action + "@" + b.pin()}
 		if !b.IsRelease() {
 			steps = append([]string{"- uses: " + setupGo, "  with: {go-version: stable, cache: false}"}, steps...)
 		}
@@ -35,7 +35,7 @@ func (b Build) PinAction(workflow []byte) []byte {
 }
 
 // isKnown reports whether the release or commit of this program is known.
-func (b Build) isKnown() bool { return b.actionRef() != toFillIn }
+func (b Build) isKnown() bool { return !strings.HasPrefix(b.pin(), toFillIn) }
 
 // whyUnknown tells the user to replace the placeholder, and why agent-ci could not.
 func (b Build) whyUnknown() string {
@@ -49,24 +49,14 @@ func (b Build) whyUnknown() string {
 // IsRelease reports whether the program is of a release, and not of any commit.
 func (b Build) IsRelease() bool { return regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(b.Version) }
 
-// actionRef returns the release or commit of the action to use in workflows, or toFillIn if it is unknown.
-func (b Build) actionRef() string {
+// pin returns the release or commit of the action to use in workflows, or toFillIn if it is unknown, and a YAML
+// comment about it.
+func (b Build) pin() string {
 	switch {
 	case b.IsRelease():
-		return b.Version
+		return b.Version + " # pin the commit of the release that you read"
 	case b.Modified || !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(b.Commit):
-		return toFillIn
+		return toFillIn + " # fill in the commit of agent-ci that you have read"
 	}
-	return b.Commit
-}
-
-// pinComment returns the YAML comment behind the action's pinned version.
-func (b Build) pinComment() string {
-	switch {
-	case b.IsRelease():
-		return " # pin the commit of the release that you read"
-	case b.isKnown():
-		return " # the commit that init was built from; there is no release yet"
-	}
-	return " # fill in the commit of agent-ci that you have read"
+	return b.Commit + " # the commit that init was built from; there is no release yet"
 }
