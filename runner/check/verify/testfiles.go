@@ -45,39 +45,34 @@ func (c Checks) testFilesOf(change *gitops.ChangeSet) (t testFiles, err error) {
 		if !fits {
 			continue
 		}
-		file := changedFile{File: f, isMovedHere: oldContents[f.NewID], isMovedAway: f.NewMode == "" && newContents[f.OldID]}
-		if file.isData, err = c.isData(f.Path); err != nil {
+		isData, err := c.isData(f.Path)
+		if err != nil {
 			return t, err
 		}
-		if err := c.addFile(&t, file); err != nil {
+		t.restorePaths = append(t.restorePaths, f.Path)
+		isMovedAway := f.NewMode == "" && newContents[f.OldID] // another file has the content, so it is not missing
+		if isRegular(f.OldMode) && f.NewID != f.OldID && !isMovedAway {
+			err = c.addBaseVersion(&t, f, isData)
+		}
+		if err == nil {
+			err = c.addVersion(&t, f, isData, oldContents[f.NewID])
+		}
+		if err != nil {
 			return t, fmt.Errorf("read %q: %w", f.Path, err)
 		}
 	}
 	return t, nil
 }
 
-// changedFile is a changed file that verify_tests matches.
-type changedFile struct {
-	changeset.File
-	isData      bool // test data
-	isMovedHere bool // another file had the content, so it proves nothing
-	isMovedAway bool // another file has the content, so it is not missing
-}
-
-// addFile adds a changed file to t, with its versions on the base and with the change.
-func (c Checks) addFile(t *testFiles, f changedFile) error {
-	t.restorePaths = append(t.restorePaths, f.Path)
-	if isRegular(f.OldMode) && f.NewID != f.OldID && !f.isMovedAway {
-		if err := c.addBaseVersion(t, f); err != nil {
-			return err
-		}
-	}
+// addVersion adds a changed file with the change to t. isMovedHere means that another file had its content, so it
+// proves nothing.
+func (c Checks) addVersion(t *testFiles, f changeset.File, isData, isMovedHere bool) error {
 	now := testsource.File{Path: f.Path, NotRegular: f.NewMode != "" && !isRegular(f.NewMode)}
 	if !now.NotRegular {
 		t.overlayPaths = append(t.overlayPaths, f.Path)
 	}
 	isDeleted := f.NewMode == ""
-	if isDeleted || f.isData {
+	if isDeleted || isData {
 		return nil
 	}
 	if len(t.changedTests)+len(t.movedTests) == maxTestFiles {
@@ -91,7 +86,7 @@ func (c Checks) addFile(t *testFiles, f changedFile) error {
 		}
 		now = testsource.NewFile(f.Path, text)
 	}
-	if f.isMovedHere {
+	if isMovedHere {
 		t.movedTests = append(t.movedTests, now)
 	} else {
 		t.changedTests = append(t.changedTests, now)
@@ -100,8 +95,8 @@ func (c Checks) addFile(t *testFiles, f changedFile) error {
 }
 
 // addBaseVersion adds the base's version of a changed file to t.
-func (c Checks) addBaseVersion(t *testFiles, f changedFile) error {
-	if f.isData || len(t.baseTests) == maxTestFiles {
+func (c Checks) addBaseVersion(t *testFiles, f changeset.File, isData bool) error {
+	if isData || len(t.baseTests) == maxTestFiles {
 		t.changedData = append(t.changedData, f.Path)
 		return nil
 	}
