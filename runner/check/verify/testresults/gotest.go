@@ -217,38 +217,31 @@ func (g *goText) endPackage(text string) bool {
 	const maxFields = 10
 	name, rest := clean(fields[1]), clean(strings.Join(fields[2:min(len(fields), maxFields)], " "))
 	if fields[0] == "ok" {
-		addPassedPackage(name, &g.current, &g.results, !strings.Contains(rest, "[no tests to run]"))
+		addPackage(name, &g.current, &g.results, nil, !strings.Contains(rest, "[no tests to run]"))
 		return true
 	}
 	other := &Test{Name: name, Message: noTest}
 	if strings.HasSuffix(rest, " failed]") {
 		other = loadFailure(name, rest, g.builds[name])
 	}
-	addFailedPackage(name, &g.current, &g.results, other)
+	addPackage(name, &g.current, &g.results, other, !other.LoadError)
 	return true
 }
 
-// addFailedPackage adds a package that failed. failure is the package's own, if it does not compile or no test failed.
-func addFailedPackage(name string, p *goPackage, results *Results, failure *Test) {
-	crashed, namesAll, ran := p.crashed, p.namesAll, !failure.LoadError // addTo resets them
+// addPackage adds a package that ended. failure is nil if it passed, and else the package's own, which counts if no
+// test failed. hasTests is false if no test ran.
+func addPackage(name string, p *goPackage, results *Results, failure *Test, hasTests bool) {
+	passed, crashed, namesAll := failure == nil, p.crashed, p.namesAll || !hasTests // addTo resets p
 	p.addTo(name, results, failure)
-	if ran {
-		results.addUnit(Package, name)
+	if passed {
+		results.addPassed(name)
 	}
-	if ran && !crashed {
-		recordRan(name, results, namesAll)
-	}
-}
-
-// addPassedPackage adds a package that passed. hasTests is false if it had no tests to run.
-func addPassedPackage(name string, p *goPackage, results *Results, hasTests bool) {
-	namesAll := p.namesAll || !hasTests
-	p.addTo(name, results, nil)
-	results.addPassed(name)
 	if hasTests {
 		results.addUnit(Package, name)
 	}
-	recordRan(name, results, namesAll)
+	if passed || hasTests && !crashed {
+		recordRan(name, results, namesAll)
+	}
 }
 
 // goTest matches the name of a test, and not the rest of a longer package name.
@@ -335,15 +328,14 @@ func (g *goJSON) recordEvent(p *goPackage, e goEvent) {
 	case isEnd && e.Test != "":
 		p.recordEnd(e.Test, strings.ToUpper(e.Action))
 	case e.Action == "pass":
-		hasTests := len(p.passed)+len(p.skipped) > 0
-		addPassedPackage(name, p, &g.results, hasTests)
+		addPackage(name, p, &g.results, nil, len(p.passed)+len(p.skipped) > 0)
 	case e.Action == "skip": // the package has no tests
 		p.addTo(name, &g.results, nil)
 		g.results.seen = true
 	case e.Action == "fail" && e.FailedBuild != "":
-		addFailedPackage(name, p, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]))
+		addPackage(name, p, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]), false)
 	case e.Action == "fail":
-		addFailedPackage(name, p, &g.results, &Test{Name: name, Message: noTest})
+		addPackage(name, p, &g.results, &Test{Name: name, Message: noTest}, true)
 	}
 }
 
