@@ -21,7 +21,7 @@ func BenchmarkYieldWithMuchText(b *testing.B) {
 	program := must.Get(filepath.Abs(*binary))(b)
 	box := new(sandbox.Sandbox)
 	outputs := &tools.Outputs{Redact: secrets.NewRedactor([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}}).Redact}
-	scripts := code.New(b.Context(), code.Options{Sandbox: box, Outputs: outputs, Program: []string{program, code.EngineCommand}})
+	scripts := code.New(b.Context(), code.Options{Sandbox: box, Outputs: outputs, Program: []string{program, code.EngineCommand}, State: new(code.State)})
 	d := &tools.Dispatcher{Registry: tools.New(scripts.All()...), Outputs: outputs}
 	script := fmt.Sprintf("// @exec: {\"yield_time_ms\": %d}\n", yield.Milliseconds()) +
 		`for (let i = 0; i < 16; i++) text("a word, hunter2hunter2 ".repeat(45590).slice(0, 1 << 20)); await new Promise((end) => setTimeout(end, 1e9))`

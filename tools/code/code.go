@@ -25,11 +25,14 @@ type Options struct {
 	Outputs *tools.Outputs
 	// Program is the engine's argument vector in the sandbox: agent-ci with EngineCommand.
 	Program []string
+	// State is the state that scripts leave for others, also of another Tools.
+	State *State
+}
 
-	// Cells is the number of earlier scripts of a resumed run. Stored contains their stored values, from
-	// the Detail of results.
-	Cells  int
-	Stored map[string]string
+// State is what scripts leave for later ones.
+type State struct {
+	Cells  int               // number of scripts so far
+	Stored map[string]string // values that scripts stored, as JSON
 }
 
 // Nested is a tool for scripts.
@@ -49,11 +52,10 @@ type Tools struct {
 
 	mu          sync.Mutex
 	closed      bool
-	cellCount   int // number of all cells so far
 	cells       []*scriptCell
 	spare       func() (*engine, error) // waits for the engine that Warm starts; nil for none
-	stored      map[string]string
-	storedBytes int // bytes of stored
+	state       *State
+	storedBytes int // bytes of the stored values and their keys
 }
 
 // maxCells is the maximum number of cells, including finished ones whose output is unread.
@@ -61,9 +63,11 @@ const maxCells = 8
 
 // New returns the tools of a run. The end of ctx, the run's context, cancels the calls of all scripts.
 func New(ctx context.Context, o Options) *Tools {
-	t := &Tools{options: o, cellCount: o.Cells, stored: map[string]string{}, offered: newScriptTools(nil)}
+	t := &Tools{options: o, state: o.State, offered: newScriptTools(nil)}
 	t.ctx, t.cancel = context.WithCancel(ctx)
-	t.storeValues(o.Stored)
+	earlier := t.state.Stored
+	t.state.Stored = map[string]string{}
+	t.storeValues(earlier)
 	return t
 }
 
@@ -78,14 +82,19 @@ func (t *Tools) All() []tools.Tool {
 	}
 }
 
-// Close stops all scripts and waits for them.
-func (t *Tools) Close() {
+// Close stops all scripts and waits for them. It returns how many were running.
+func (t *Tools) Close() (running int) {
 	t.mu.Lock()
 	t.closed = true
 	cells, spare := t.cells, t.spare
 	t.cells, t.spare = nil, nil
 	t.mu.Unlock()
 	t.cancel()
+	for _, c := range cells {
+		if !c.hasEnded() {
+			running++
+		}
+	}
 	for _, c := range cells {
 		c.stop()
 	}
@@ -95,6 +104,7 @@ func (t *Tools) Close() {
 		}
 	}
 	t.running.Wait()
+	return running
 }
 
 // scriptTools contains the tools for scripts.
@@ -161,10 +171,10 @@ func (t *Tools) addCell(ctx context.Context, e *engine, source string) *scriptCe
 	if t.closed {
 		return nil
 	}
-	t.cellCount++
-	c := newCell(ctx, t, e, t.cellCount, t.offered.names)
+	t.state.Cells++
+	c := newCell(ctx, t, e, t.state.Cells, t.offered.names)
 	t.cells = append(t.cells, c)
-	c.start(message.Run{Source: source, Tools: t.offered.descriptions, Stored: maps.Clone(t.stored)})
+	c.start(message.Run{Source: source, Tools: t.offered.descriptions, Stored: maps.Clone(t.state.Stored)})
 	return c
 }
 
@@ -215,12 +225,12 @@ func (t *Tools) storeValues(values map[string]string) (refused []string) {
 	defer t.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
-		newBytes := message.StoredBytes(t.stored, t.storedBytes, key, value)
+		newBytes := message.StoredBytes(t.state.Stored, t.storedBytes, key, value)
 		if len(value) > message.LargestValue || newBytes > message.MaxStored {
 			refused = append(refused, key)
 			continue
 		}
-		t.storedBytes, t.stored[key] = newBytes, value
+		t.storedBytes, t.state.Stored[key] = newBytes, value
 	}
 	return refused
 }

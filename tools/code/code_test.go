@@ -132,7 +132,7 @@ func startProgram(tb testing.TB, program string, box *sandbox.Sandbox, outputs *
 	r := &run{}
 	ctx, cancel := context.WithCancel(tb.Context())
 	r.cancel = cancel
-	r.Tools = code.New(ctx, code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}})
+	r.Tools = code.New(ctx, code.Options{Sandbox: box, Outputs: outputs, Program: []string{self, program}, State: new(code.State)})
 	r.Offer(nested)
 	tb.Cleanup(func() {
 		r.Close()
@@ -226,7 +226,7 @@ func TestScriptsMatchCodex(t *testing.T) {
 func TestScriptsRunWithoutTools(t *testing.T) {
 	self := must.Get(os.Executable())(t)
 	box := new(sandbox.Sandbox)
-	alone := code.New(t.Context(), code.Options{Sandbox: box, Outputs: new(tools.Outputs), Program: []string{self, code.EngineCommand}})
+	alone := code.New(t.Context(), code.Options{Sandbox: box, Outputs: new(tools.Outputs), Program: []string{self, code.EngineCommand}, State: new(code.State)})
 	t.Cleanup(func() { alone.Close(); box.Close() })
 	must.Same(t, head("completed")+"\n0", said(toolstest.Call(t.Context(), alone.All()[0], "exec", `text(ALL_TOOLS.length)`)))
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/opencode"
@@ -80,7 +81,7 @@ type Agent struct {
 	shownFiles   shownFiles          // files shown to a model that writes edits as text
 	readFiles    opencode.KnownFiles // files that a model with OpenCode's tools has read
 	javaScript   javaScript
-	scriptState  scriptState // script state from earlier attempts
+	scriptState  code.State // what scripts of all attempts have left
 
 	runFacts    []json.RawMessage // the briefing without the task, for children
 	work        Work              // work so far, without Spent

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/question"
 	"github.com/agent-ci/agent-ci/tools/repl"
@@ -24,7 +25,7 @@ type ResumeState struct {
 	questions    []question.Question // questions that the agent asked people
 	sentOnce     sentMessages
 	loadedSkills []loadedSkill
-	scriptState  scriptState
+	scriptState  code.State
 	javaScript   bool       // js_repl was called
 	shownFiles   shownFiles // files shown to a model that writes edits as text
 }
@@ -39,7 +40,7 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 		p.sentOnce.markSent(e.Data)
 	case transcript.ToolStarted:
 		if d.Caller == 0 && d.Tool == dialect.Exec {
-			p.scriptState.cells++
+			p.scriptState.Cells++
 		}
 	case transcript.ToolFinished:
 		if err := p.applyCall(d, e.Data); err != nil {
@@ -62,7 +63,7 @@ func (p *ResumeState) applyCall(call transcript.ToolFinished, raw json.RawMessag
 	}
 	switch {
 	case call.Caller == 0 && slices.Contains(scriptTools, call.Tool): // a failed script may have stored values, too
-		return p.scriptState.store(undecoded.Detail)
+		return json.Unmarshal(undecoded.Detail, &p.scriptState) // adds its stored values
 	case call.Failed: // it asked and showed nothing
 	case call.Tool == questionTool:
 		var asked struct{ Questions []question.Question }

@@ -2,8 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -26,7 +24,7 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 	}
 	box.scripts = code.New(ctx, code.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine,
-		Cells: a.scriptState.cells, Stored: a.scriptState.stored,
+		State: &a.scriptState,
 	})
 	registry, err := a.registry(append(box.scripts.All(), all...), external)
 	if err != nil {
@@ -41,33 +39,12 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 	return a.registry(append(box.scripts.All(), all...), external) // again, since the description of exec lists the nested tools
 }
 
-// scriptState is the state of scripts that is kept when the run resumes or the agent starts another attempt.
-type scriptState struct {
-	cells  int               // number of scripts so far
-	stored map[string]string // values that scripts stored, as JSON
-}
-
-// store adds the stored values in the recorded detail of a call that ran a script.
-func (s *scriptState) store(detail json.RawMessage) error {
-	var recorded struct{ Stored map[string]string }
-	err := json.Unmarshal(detail, &recorded)
-	if s.stored == nil {
-		s.stored = map[string]string{}
-	}
-	maps.Copy(s.stored, recorded.Stored)
-	return err
-}
-
-// endScripts stops running scripts and saves their state for the next attempt.
+// endScripts stops running scripts.
 func (a *Agent) endScripts() {
-	scripts := a.toolbox.scripts
-	if scripts == nil {
+	if a.toolbox.scripts == nil {
 		return
 	}
-	running := scripts.Running()
-	scripts.Close()
-	a.scriptState.cells, a.scriptState.stored = scripts.State()
-	if running > 0 {
+	if running := a.toolbox.scripts.Close(); running > 0 {
 		a.Record.Warn("scripts_ended", "The agent ended while %d of its scripts still ran; they were stopped with their calls. Look for half-done work in the change.", running)
 	}
 }

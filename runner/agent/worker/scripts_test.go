@@ -20,7 +20,7 @@ func TestResumeKeepsScriptState(t *testing.T) {
 	} {
 		must.Do(t, p.Apply(e))
 	}
-	if want := map[string]string{"a": "1", "b": "3"}; p.scriptState.cells != 2 || !maps.Equal(p.scriptState.stored, want) {
+	if want := map[string]string{"a": "1", "b": "3"}; p.scriptState.Cells != 2 || !maps.Equal(p.scriptState.Stored, want) {
 		t.Errorf("left is %+v", p.scriptState)
 	}
 }

@@ -274,12 +274,9 @@ func (a *Agent) newPatcher(view *treeView, checkout files.Checkout) *patch.Patch
 	return patch.New(options)
 }
 
-// close stops the agent's scripts, commands and kernel. Unless they are borrowed, it also stops the services and closes
+// close stops the agent's commands and kernel. Unless they are borrowed, it also stops the services and closes
 // the sandbox, by closeSandbox, and the view.
 func (t *toolbox) close(closeSandbox func(*sandbox.Sandbox) error) error {
-	if t.scripts != nil {
-		t.scripts.Close()
-	}
 	if t.commands != nil {
 		t.commands.Close()
 	}
