@@ -179,7 +179,7 @@ func (b *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		limit = maxUnrequestedBytes
 	}
-	response.Body = &boundedBody{body: response.Body, remaining: limit, limit: limit, release: done, fail: b.fail}
+	response.Body = &boundedBody{http.MaxBytesReader(nil, response.Body, limit), done, b.fail}
 	rewriteResponse(response)
 	return response, nil
 }

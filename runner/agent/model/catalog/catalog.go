@@ -81,11 +81,11 @@ func findEntry(name, baseURL string) (e Entry, found bool) {
 	provider := providerAt(baseURL)
 	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
 	for _, spelling := range []string{bareName(name), plainName(name)} {
-		entries := rowsOf(spelling)
-		if provider != "" {
-			entries = entriesAt(provider, entries)
-		} else if byPrefix := entriesAt(prefix, entries); len(byPrefix) > 0 {
-			entries = byPrefix
+		entries := rowsOf(spelling, provider)
+		if provider == "" {
+			if byPrefix := rowsOf(spelling, prefix); len(byPrefix) > 0 {
+				entries = byPrefix
+			}
 		}
 		if len(entries) > 0 {
 			return commonFacts(entries), true
@@ -94,14 +94,12 @@ func findEntry(name, baseURL string) (e Entry, found bool) {
 	return Entry{}, false
 }
 
-// rowsOf returns the rows for a bare model name.
-func rowsOf(name string) []Entry {
-	return slices.DeleteFunc(slices.Clone(table()), func(e Entry) bool { return bareName(e.Model) != name })
-}
-
-// entriesAt returns those of all that are at provider.
-func entriesAt(provider string, all []Entry) []Entry {
-	return slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Provider != provider })
+// rowsOf returns the rows for a bare model name at a provider. An empty provider means all.
+func rowsOf(name, provider string) []Entry {
+	return slices.DeleteFunc(slices.Clone(table()), func(e Entry) bool {
+		isAtProvider := provider == "" || e.Provider == provider
+		return !isAtProvider || bareName(e.Model) != name
+	})
 }
 
 // commonFacts returns the facts that hold at every provider: the smallest limits, and the price and efforts if all
