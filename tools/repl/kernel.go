@@ -34,8 +34,8 @@ func (o Options) whyNoKernel() string {
 	switch words := o.ruleRefusal(); {
 	case words != "":
 		return "js_repl can't be used, since it runs node: " + words
-	case o.Missing != "":
-		return "js_repl can't be used: " + o.Missing
+	case o.State.Missing != "":
+		return "js_repl can't be used: " + o.State.Missing
 	}
 	return ""
 }

@@ -26,10 +26,14 @@ type Options struct {
 	Env     []string   // the complete environment
 	// Judge decides whether a kernel may start, as for a command. Nil allows it.
 	Judge func(policy.Request) policy.Decision
-	// Missing is why Find found no usable node, or "".
-	Missing string
-	// Used means that an earlier kernel, which is lost, has run code.
-	Used bool
+	// State is shared with earlier and later Repls of the agent.
+	State *State
+}
+
+// State is what an agent knows of node and of its kernels.
+type State struct {
+	Missing string // why Find found no usable node, or ""
+	Used    bool   // a kernel has run code
 }
 
 // Repl runs a model's JavaScript. The first call starts the kernel, a Node process. Close stops it.
@@ -44,7 +48,7 @@ type Repl struct {
 }
 
 // New returns a Repl. It starts nothing.
-func New(o Options) *Repl { return &Repl{options: o, lost: o.Used} }
+func New(o Options) *Repl { return &Repl{options: o, lost: o.State.Used} }
 
 const (
 	specBegin    = "Runs JavaScript in a persistent Node kernel with top-level await."
@@ -112,6 +116,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 		return tools.Refuse(problem), nil
 	}
 	r.cells++
+	r.options.State.Used = true
 	c.number, c.callID = r.cells, call.ID
 	result, unusable, err := r.kernel.run(ctx, c, r.options.Outputs)
 	r.interruptedCalls.Go(tools.ScriptCallsOf(ctx).Wait)
@@ -153,16 +158,6 @@ func (r *Repl) stop(lost bool) {
 		r.kernel.stop()
 	}
 	r.kernel, r.lost = nil, lost
-}
-
-// Used reports whether the model has called this Repl or an earlier one.
-func (r *Repl) Used() bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.options.Used || r.cells > 0
 }
 
 // Close stops the kernel. No call may be in progress, not even one by a script.

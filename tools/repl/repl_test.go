@@ -27,7 +27,7 @@ func options(t *testing.T) repl.Options {
 	t.Cleanup(func() {
 		must.Is(t, nil, box.Close())
 	})
-	return repl.Options{Sandbox: box, Offer: tools.Freeform, Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}}
+	return repl.Options{Sandbox: box, Offer: tools.Freeform, State: new(repl.State), Outputs: new(tools.Outputs), Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}}
 }
 
 // session calls the tools of a Repl, and others that its code calls.
@@ -296,7 +296,7 @@ func TestBoundsMemory(t *testing.T) {
 func TestReportsLostKernel(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.Used = true
+	o.State.Used = true
 	s := begin(t, o)
 	s.gives("1", "A new kernel was started: what earlier calls defined is gone.\n1\n")
 	s.gives("2", "2\n")
@@ -388,7 +388,7 @@ const pragma = "// codex-js-repl: "
 // TestGrammar reads the terminals of the grammar as regular expressions.
 func TestGrammar(t *testing.T) {
 	t.Parallel()
-	grammar := repl.New(repl.Options{Offer: tools.Freeform}).Tools()[0].Spec.Grammar
+	grammar := repl.New(repl.Options{Offer: tools.Freeform, State: new(repl.State)}).Tools()[0].Spec.Grammar
 	terminals := map[string]string{}
 	for _, found := range regexp.MustCompile(`(?m)^([A-Z]+): /(.*)/$`).FindAllStringSubmatch(grammar, -1) {
 		terminals[found[1]] = strings.ReplaceAll(found[2], `\/`, `/`)

@@ -215,7 +215,7 @@ func (a *Agent) workDir() string {
 func (a *Agent) Resume(stopped StoppedAgent) error {
 	a.work.Plan, a.work.Questions = stopped.Plan, stopped.State.questions
 	a.sentOnce, a.loadedSkills.all = stopped.State.sentOnce, stopped.State.loadedSkills
-	a.scriptState, a.javaScript.used = stopped.State.scriptState, stopped.State.javaScript
+	a.scriptState, a.javaScript.Used = stopped.State.scriptState, stopped.State.javaScript
 	a.shownFiles.names = stopped.State.shownFiles.names
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patchCount = len(patches)
@@ -314,7 +314,6 @@ func (a *Agent) endProcesses() {
 		a.endScripts()
 		a.Hooks.SetAgentSandbox(nil) // the sandbox ends below
 		a.warnOfProcesses(a.servers.EndAttempt())
-		a.javaScript.used = a.toolbox.repl.Used() // the toolbox is gone when the report needs it
 	}
 	a.warnOfProcesses(a.toolbox.close(closeSandbox))
 	a.toolbox = nil

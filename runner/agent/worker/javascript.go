@@ -11,14 +11,13 @@ import (
 
 // javaScript is the state of js_repl for an agent.
 type javaScript struct {
-	searched bool   // findNode has looked for node
-	missing  string // why node cannot be used, or ""
-	used     bool   // an earlier attempt has used js_repl
+	repl.State
+	searched bool // findNode has looked for node
 }
 
 // offered returns the names of the js_repl tools to offer: none unless node was found.
 func (js javaScript) offered() []string {
-	if !js.searched || js.missing != "" {
+	if !js.searched || js.Missing != "" {
 		return nil
 	}
 	return []string{repl.Name, repl.ResetName}
@@ -35,8 +34,8 @@ func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
 	}
 	a.javaScript.searched = true
 	if err != nil {
-		a.javaScript.missing = outcome.WithoutFullStop(err)
-		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", a.javaScript.missing)
+		a.javaScript.Missing = outcome.WithoutFullStop(err)
+		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", a.javaScript.Missing)
 	}
 	return nil
 }
@@ -55,6 +54,6 @@ func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 func (a *Agent) replOptions(box *sandbox.Sandbox, outputs *tools.Outputs) repl.Options {
 	return repl.Options{
 		Sandbox: box, Outputs: outputs, Offer: a.toolset.Patch, Dir: a.workDir(), Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())),
-		Judge: a.Sandboxes.CommandRules().Decide, Missing: a.javaScript.missing, Used: a.javaScript.used,
+		Judge: a.Sandboxes.CommandRules().Decide, State: &a.javaScript.State,
 	}
 }
