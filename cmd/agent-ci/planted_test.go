@@ -11,55 +11,42 @@ import (
 )
 
 // TestRunsNothingFromCheckoutOutsideSandbox has a checkout with a folder of programs
-// that PATH names, as a virtual environment is. What the agent puts there must
-// not run outside of the sandbox, with the rights and keys of agent-ci.
+// that PATH names, as a virtual environment is: by its path, by a link, by a relative and
+// by an empty part. What is there must not run outside of the sandbox, with the rights and
+// keys of agent-ci: not as git, as a filter, or for a hook of the origin.
 func TestRunsNothingFromCheckoutOutsideSandbox(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name, program string
-		path          func(clone string) string
-	}{
-		{"git, for the push", "git", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
-		{"git, by another name of the folder", "git", func(clone string) string {
-			link := filepath.Join(filepath.Dir(clone), "programs")
-			must.Do(t, os.Symlink(filepath.Join(clone, ".venv", "bin"), link))
-			return link
-		}},
-		{"a filter's program", "shout", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
-		{"a filter's program, by a relative part", "shout", func(string) string { return ".venv/bin" }},
-		{"a filter's program, by an empty part", "shout", func(string) string { return "" }},
-		{"what a hook of the origin starts", "hooked", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newPublishing(t)
-			proof := filepath.Join(w.dir, "proof")
-			planted := "#!/bin/sh\\necho planted $0 >> " + proof + "\\nexec /usr/bin/" + c.program + " \\\"$@\\\"\\n"
-			w.session("plant", "mkdir -p .venv/bin && for f in .venv/bin/"+c.program+" "+c.program+"; do printf '"+planted+"' > $f && chmod 755 $f; done; echo x >> greet.sh; echo x >> a.txt")
-			w.write("gitconfig", "[filter \"shout\"]\n\tclean = shout\n\tsmudge = shout\n")
-			seed := filepath.Join(w.dir, "seed")
-			w.write("seed/.gitattributes", "*.txt filter=shout\n")
-			w.write("seed/.gitignore", "/.venv/\n/git\n/shout\n/hooked\n")
-			w.write("seed/a.txt", "a\n")
-			w.git(seed, "add", "--all")
-			w.git(seed, "commit", "--quiet", "--message=filters")
-			w.git(seed, "push", "--quiet", w.repo.Dir, "main")
-			cmd, out := w.run("plant")
-			clone := filepath.Join(w.dir, "clone1")
-			w.git(clone, "remote", "set-url", "origin", w.repo.Dir)
-			hook := filepath.Join(w.repo.Dir, "hooks", "pre-receive")
-			w.program("tools/shout", "#!/bin/sh\nexec cat\n")
-			w.program(hook, "#!/bin/sh\nhooked || true\n")
-			cmd.Dir = clone
-			cmd.Args = append(cmd.Args, "--publish", "local")
-			cmd.Env = append(w.env, "GIT_CONFIG_GLOBAL="+filepath.Join(w.dir, "gitconfig"), "PATH="+c.path(clone)+":"+os.Getenv("PATH")+":"+filepath.Join(w.dir, "tools"))
-			err := cmd.Run()
-			if err != nil || !strings.HasPrefix(out.String(), "changed/") {
-				t.Errorf("%v: %s", err, out)
-			}
-			if raw, err := os.ReadFile(proof); err == nil {
-				t.Errorf("it was executed:\n%s", raw)
-			}
-		})
+	w := newPublishing(t)
+	proof := filepath.Join(w.dir, "proof")
+	w.session("plant", "echo x >> greet.sh; echo x >> a.txt")
+	w.write("gitconfig", "[filter \"shout\"]\n\tclean = shout\n\tsmudge = shout\n")
+	seed := filepath.Join(w.dir, "seed")
+	w.write("seed/.gitattributes", "*.txt filter=shout\n")
+	w.write("seed/.gitignore", "/.venv/\n/git\n/shout\n/hooked\n")
+	w.write("seed/a.txt", "a\n")
+	w.git(seed, "add", "--all")
+	w.git(seed, "commit", "--quiet", "--message=filters")
+	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
+	cmd, out := w.run("plant")
+	clone, link := filepath.Join(w.dir, "clone1"), filepath.Join(w.dir, "programs")
+	w.git(clone, "remote", "set-url", "origin", w.repo.Dir)
+	w.program("tools/shout", "#!/bin/sh\nexec cat\n")
+	w.program(filepath.Join(w.repo.Dir, "hooks", "pre-receive"), "#!/bin/sh\nhooked || true\n")
+	must.Do(t, os.MkdirAll(filepath.Join(clone, ".venv", "bin"), 0o755))
+	must.Do(t, os.Symlink(filepath.Join(clone, ".venv", "bin"), link))
+	for _, name := range []string{"git", "shout", "hooked"} {
+		for _, folder := range []string{clone, link} {
+			w.program(filepath.Join(folder, name), "#!/bin/sh\necho planted $0 >> "+proof+"\nexec /usr/bin/"+name+" \"$@\"\n")
+		}
+	}
+	cmd.Dir = clone
+	cmd.Args = append(cmd.Args, "--publish", "local")
+	cmd.Env = append(w.env, "GIT_CONFIG_GLOBAL="+filepath.Join(w.dir, "gitconfig"), "PATH="+filepath.Join(clone, ".venv", "bin")+":"+link+":.venv/bin::"+os.Getenv("PATH")+":"+filepath.Join(w.dir, "tools"))
+	if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "changed/") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if raw, err := os.ReadFile(proof); err == nil {
+		t.Errorf("it was executed:\n%s", raw)
 	}
 }
 
