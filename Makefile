@@ -12,9 +12,8 @@ TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 BATTERY  = ^TestNothingGetsOutOfARun$$|^TestCachesStayUnpoisoned$$|^TestLandlockProtectsCheckoutGit$$|^TestHidesFilesInReadOnlyCheckout$$
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
-SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|DuringCompaction|WhileAgentsWork|RunsResume|WhileEnding|AfterTimeLimit)|^TestNothingGetsOut(OfARun|OfService)?$$|^TestOverlayChanges|^TestSoak(Cases)?$$
+SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|DuringCompaction|WhileAgentsWork|RunsResume|WhileEnding|AfterTimeLimit)|^TestNothingGetsOut(OfARun)?$$|^TestOverlayChanges|^TestSoak$$
 SLOW   := $(SLOW)|^TestLayerChangesMatchCopy$$|^TestListCoversStartedPrograms$$|^TestRebaseAsGit$$|^TestRunsOrdinaryTools$$|^TestToolchains
-SLOW   := $(SLOW)|^TestCachesStayUnpoisoned$$|^TestLandlockProtectsCheckoutGit$$|^TestExampleCronAndDemoRun$$/^demo$$|^TestOtherClientsTrustAuthority$$/^java$$
 SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # FRESH=-count=1 has make test run what the cache has results of.
 FRESH   ?=
@@ -59,7 +58,7 @@ first-minutes: ## the demo and the tests that need it most, from a fresh clone w
 	@.ci/first-minutes
 
 e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the whole battery, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the tutorials, the report in a browser, the image
-	AGENT_CI_KILLS=12 $(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestSoakCases$$|^TestOverlayChanges|^TestToolchains' ./cmd/agent-ci
+	AGENT_CI_KILLS=12 $(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestOverlayChanges|^TestToolchains' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestActionRunsInAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestClassifiesProofs$$' ./runner/check/verify
 	AGENT_CI_E2E=1 AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestSoakCases$$|^TestOverlayChanges|^TestToolchains|^TestDatabasesAsServices$$' ./cmd/agent-ci
