@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
-	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
@@ -128,7 +128,7 @@ const maxOutput = 128 << 20
 // user and password, one per line, or "". A pipe passes it to git's children, so that no command
 // line, file or environment contains it.
 func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *gitStderr, error) {
-	stderr, out := newStderr(), &clip.Head{Limit: maxOutput}
+	stderr, out := newStderr(), &limitedWriter{maxBytes: maxOutput}
 	git := program.Remote(path, os.Environ()).With(env...)
 	if git.Path == "" {
 		return "", stderr, &program.UnusableError{}
@@ -144,13 +144,10 @@ func runGit(ctx context.Context, path, login string, env []string, args ...strin
 		err = cmd.Wait()
 	}
 	stderr.endLine()
-	if out.Truncated() {
-		err = fmt.Errorf("git writes more than %d bytes", maxOutput)
-	}
-	if err != nil {
+	if err = cmp.Or(out.err, err); err != nil {
 		err = &gitError{stderr, err}
 	}
-	return string(out.Bytes()), stderr, err
+	return out.String(), stderr, err
 }
 
 // servePipe gives a program a pipe with text as file descriptor 3. It writes the text repeatedly,
@@ -173,4 +170,19 @@ func servePipe(cmd *exec.Cmd, text string) (started func(), err error) {
 		_ = writer.Close()
 	}()
 	return func() { _ = reader.Close() }, nil
+}
+
+// limitedWriter is a buffer that fails after maxBytes bytes.
+type limitedWriter struct {
+	strings.Builder
+	maxBytes int
+	err      error
+}
+
+func (l *limitedWriter) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > l.maxBytes {
+		l.err = fmt.Errorf("git writes more than %d bytes", l.maxBytes)
+		return 0, l.err
+	}
+	return l.Builder.Write(p)
 }
