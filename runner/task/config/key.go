@@ -357,19 +357,19 @@ func (k *Key) Find(path string) *Key {
 
 // findPath returns the key at path, or nil, and the names that path consists of. In a mapping of text, the
 // rest of path is a single name, even with dots. If path leads below a key that must be set as a whole, findPath
-// returns that key and no names. Such a key has several notations and an example.
+// returns that key and no names.
 func (k *Key) findPath(path string) (found *Key, names []string) {
-	switch {
-	case k.Shape == TextMap:
+	if k.Shape == TextMap {
 		return k.Elem, []string{path}
-	case k.Shape == Either && k.Example != "":
-		return k, nil
 	}
 	part, rest, deeper := strings.Cut(path, ".")
 	name, _, listed := strings.Cut(part, "[")
 	below := k.Key(name)
 	if k.Shape == GroupMap {
 		below = k.Elem
+	}
+	if listed && below.mustBeWhole() {
+		return below, nil
 	}
 	if below != nil && listed {
 		below = below.Elem
@@ -380,11 +380,17 @@ func (k *Key) findPath(path string) (found *Key, names []string) {
 	if !deeper {
 		return below, []string{part}
 	}
+	if below.mustBeWhole() {
+		return below, nil
+	}
 	if found, names = below.findPath(rest); names == nil {
 		return found, nil
 	}
 	return found, append([]string{part}, names...)
 }
+
+// mustBeWhole reports whether no part of the key can be set alone: it has several notations, and an example.
+func (k *Key) mustBeWhole() bool { return k != nil && k.Shape == Either && k.Example != "" }
 
 // Value returns the value at path, through groups, in the value of k; zero for an unknown key.
 func (k *Key) Value(value reflect.Value, path string) reflect.Value {
