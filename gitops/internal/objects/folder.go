@@ -18,7 +18,7 @@ import (
 
 const (
 	cachedObjects = 4 * cache.MiByte
-	largeObject   = int64(1 << 20) // larger objects are read as a stream
+	largeObject   = int64(1 << 20) // larger objects are read as a stream, unless a pack stores them as differences
 )
 
 // folder finds the objects of one git folder, without those of its alternates. go-git finds the loose ones and
