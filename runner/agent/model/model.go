@@ -7,7 +7,6 @@ package model
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
@@ -144,12 +143,16 @@ type textFormat struct {
 // the end of their input. Two requests of a run are equal up to the first new item. The items must be compact.
 func Body(settings json.RawMessage, history []json.RawMessage) []byte {
 	var s struct{ Input []json.RawMessage }
-	mayHaveInput := bytes.HasSuffix(settings, []byte(endOfInput))
-	body := bytes.TrimSuffix(slices.Clone(settings), []byte("}"))
+	size := len(settings) + len(startOfInput) + len(endOfInput)
+	for _, item := range history {
+		size += len(item) + len(",")
+	}
+	body := append(make([]byte, 0, size), bytes.TrimSuffix(settings, []byte("}"))...)
+	mayHaveInput := bytes.Contains(settings, []byte(startOfInput)) // a tool's schema may have such a field, too
 	if mayHaveInput && json.Unmarshal(settings, &s) == nil && len(s.Input) > 0 {
 		body = bytes.TrimSuffix(body, []byte("]"))
 	} else {
-		body = append(body, `,"input":[`...)
+		body = append(body, startOfInput...)
 	}
 	for _, item := range history {
 		if rawitem.IsBareReasoning(item) { // the endpoint could not find it by its ID
@@ -163,8 +166,11 @@ func Body(settings json.RawMessage, history []json.RawMessage) []byte {
 	return append(body, endOfInput...)
 }
 
-// endOfInput closes a body after its last item. The input is its last field.
-const endOfInput = "]}"
+// The input is the last field of a body.
+const (
+	startOfInput = `,"input":[`
+	endOfInput   = "]}"
+)
 
 // body returns a request's body without the history.
 func (s Settings) body() (RequestBody, error) {
