@@ -1,10 +1,14 @@
 package objects
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-git/go-billy/v5"
@@ -21,22 +25,21 @@ const (
 	largeObject   = int64(1 << 20) // larger objects are read as a stream, unless a pack stores them as differences
 )
 
-// folder finds the objects of one git folder, without those of its alternates. go-git finds the loose ones and
-// decodes the packed ones. It does not search the packs: it would read their whole indexes and keep them.
+// folder finds the objects of one git folder, without those of its alternates. go-git finds the loose ones. It does
+// not search the packs: it would read their whole indexes and keep them.
 type folder struct {
 	files  billy.Filesystem
 	cache  cache.Object
 	loose  *filesystem.ObjectStorage
-	packs  map[string]*pack // by the name of the index
+	packs  map[string]*pack // by name
 	listed bool             // packs has all packs
 }
 
 // pack is a pack whose file is opened when an object is read.
 type pack struct {
-	index *packIndex
-	file  billy.File // nil until then
-	// whole reads objects into memory. streamed reads large ones as a stream.
-	whole, streamed *packfile.Packfile
+	index   *packIndex
+	file    billy.File // nil until then
+	scanner *packfile.Scanner
 }
 
 func openFolder(dir string) *folder {
@@ -87,86 +90,135 @@ func (f *folder) has(id plumbing.Hash) error {
 	if err := f.loose.HasEncodedObject(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
 		return err
 	}
-	_, err := f.packOf(id)
+	_, _, err := f.find(id)
 	return err
 }
 
-// object returns an object, or plumbing.ErrObjectNotFound.
+// object returns an object, or plumbing.ErrObjectNotFound. A pack may have an object whose loose file is damaged.
 func (f *folder) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
-	o, err := f.loose.EncodedObject(plumbing.AnyObject, id)
-	if !errors.Is(err, plumbing.ErrObjectNotFound) {
-		return o, err
-	}
-	if o, cached := f.cache.Get(id); cached {
+	o, looseErr := f.loose.EncodedObject(plumbing.AnyObject, id)
+	if looseErr == nil {
 		return o, nil
 	}
-	p, err := f.packOf(id)
+	o, err := f.packed(id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		err = looseErr
+	}
+	return o, err
+}
+
+// packed returns an object of a pack, or plumbing.ErrObjectNotFound.
+func (f *folder) packed(id plumbing.Hash) (plumbing.EncodedObject, error) {
+	p, at, err := f.find(id)
 	if err != nil {
 		return nil, err
 	}
 	if p.file == nil {
-		p.file, err = f.files.Open(strings.TrimSuffix(p.index.path, ".idx") + ".pack")
+		file, err := f.files.Open(strings.TrimSuffix(p.index.path, ".idx") + ".pack")
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, plumbing.ErrObjectNotFound // git gc removed it
 		}
 		if err != nil {
 			return nil, err
 		}
-		p.whole = packfile.NewPackfileWithCache(p.index, f.files, p.file, f.cache, 0)
-		p.streamed = packfile.NewPackfileWithCache(p.index, f.files, p.file, f.cache, largeObject)
+		p.file, p.scanner = file, packfile.NewScanner(file)
 	}
-	return p.object(id)
+	header, err := p.scanner.SeekObjectHeader(at)
+	if err == nil && !header.Type.IsDelta() && header.Length > largeObject {
+		return packfile.NewFSObject(id, header.Type, at, header.Length, nil, f.files, p.file.Name(), f.cache, largeObject), nil
+	}
+	o, err := f.unpack(p, at, maxDifferences)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.file.Name(), err)
+	}
+	return o, nil
 }
 
-// object returns an object of an open pack.
-func (p *pack) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
-	at, err := p.index.FindOffset(id)
+// maxDifferences is more than the depth that git allows, 4095. A hostile pack may have a ring of differences.
+const maxDifferences = 10_000
+
+var errNoBase = errors.New("the object on which a difference is based is missing")
+
+// unpack reads the object at an offset of an open pack into memory. left is how many differences it may consist of.
+// go-git can read differences, too, but it asks an index for the id of each base, which takes reading all of it.
+func (f *folder) unpack(p *pack, at int64, left int) (*plumbing.MemoryObject, error) {
+	key := p.index.key(at)
+	if o, cached := f.cache.Get(key); cached {
+		return o.(unpacked).MemoryObject, nil
+	}
+	header, err := p.scanner.SeekObjectHeader(at)
 	if err != nil {
 		return nil, err
 	}
-	header, err := p.whole.Scanner().SeekObjectHeader(at)
-	if err != nil {
+	o, content := &plumbing.MemoryObject{}, &bytes.Buffer{}
+	if _, _, err := p.scanner.NextObject(content); err != nil {
 		return nil, err
 	}
 	if header.Type.IsDelta() {
-		return p.whole.Get(id) // go-git's stream is wrong after a difference copies from before the last copied part
+		at := header.OffsetReference
+		if header.Type == plumbing.REFDeltaObject {
+			at, err = p.index.find(header.Reference)
+		}
+		if err != nil || left == 0 {
+			return nil, errNoBase
+		}
+		base, err := f.unpack(p, at, left-1)
+		if err != nil {
+			return nil, err
+		}
+		o.SetType(base.Type())
+		if err := packfile.ApplyDelta(o, base, content.Bytes()); err != nil {
+			return nil, err
+		}
+	} else {
+		o.SetType(header.Type)
+		o.Write(content.Bytes()) // never fails
 	}
-	return p.streamed.Get(id)
+	f.cache.Put(unpacked{o, key})
+	return o, nil
 }
 
-// packOf returns the pack that has an object, or plumbing.ErrObjectNotFound.
-func (f *folder) packOf(id plumbing.Hash) (*pack, error) {
+// unpacked is an object in a cache by its place in a pack, so that nothing computes its hash.
+type unpacked struct {
+	*plumbing.MemoryObject
+	key plumbing.Hash
+}
+
+func (u unpacked) Hash() plumbing.Hash { return u.key }
+
+// find returns the pack that has an object and where, or plumbing.ErrObjectNotFound.
+func (f *folder) find(id plumbing.Hash) (p *pack, at int64, err error) {
 	if err := f.listPacks(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, p := range f.packs {
-		_, err := p.index.FindOffset(id)
+		at, err := p.index.find(id)
 		isGone := errors.Is(err, fs.ErrNotExist) // git gc removed it
 		if !isGone && !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return p, err
+			return p, at, err
 		}
 	}
-	return nil, plumbing.ErrObjectNotFound
+	return nil, 0, plumbing.ErrObjectNotFound
 }
 
-// listPacks reads the beginning of the indexes of all packs.
+// listPacks reads the beginning of the indexes of all packs. An index without a pack does not count.
 func (f *folder) listPacks() error {
 	if f.listed {
 		return nil
 	}
 	const dir = "objects/pack"
-	entries, err := f.files.ReadDir(dir)
+	entries, err := os.ReadDir(filepath.Join(f.files.Root(), dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
-		name := e.Name()
-		if path.Ext(name) != ".idx" || f.packs[name] != nil {
+		name, isPack := strings.CutSuffix(e.Name(), ".pack")
+		if !isPack || f.packs[name] != nil {
 			continue
 		}
-		index, err := readPackIndex(f.files, path.Join(dir, name))
+		index, err := readPackIndex(f.files, path.Join(dir, name+".idx"))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // git gc removed it
+			continue // git writes the index last, and gc removes it first
 		}
 		if err != nil {
 			return err

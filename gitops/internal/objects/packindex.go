@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 )
 
 // packIndex finds the objects of a pack in its index, of which it reads only the parts that a search needs: the
@@ -17,11 +16,9 @@ import (
 // https://git-scm.com/docs/gitformat-pack#_version_2_pack_idx_files_support_packs_larger_than_4_gib_and.
 // The file is open only during a search, because a repository may have thousands of packs.
 type packIndex struct {
-	idxfile.Index // nil: go-git calls no other method to read an object
-	files         billy.Filesystem
-	path          string
-	upTo          [256]int64    // how many ids begin with at most this byte
-	key           plumbing.Hash // distinguishes the packs of a cache
+	files billy.Filesystem
+	path  string
+	upTo  [256]int64 // how many ids begin with at most this byte
 }
 
 // Where the tables of an index are, and how many bytes an entry has.
@@ -35,7 +32,7 @@ const (
 
 // readPackIndex reads the beginning of an index.
 func readPackIndex(files billy.Filesystem, path string) (*packIndex, error) {
-	x := &packIndex{files: files, path: path, key: plumbing.ComputeHash(plumbing.BlobObject, []byte(path))}
+	x := &packIndex{files: files, path: path}
 	if err := x.read(x.readFanout); err != nil {
 		return nil, err
 	}
@@ -80,8 +77,8 @@ func (x *packIndex) readFanout(file billy.File) error {
 
 var errDamagedIndex = errors.New("the index of the pack is damaged")
 
-// FindOffset returns where the pack has an object, or plumbing.ErrObjectNotFound.
-func (x *packIndex) FindOffset(id plumbing.Hash) (at int64, err error) {
+// find returns where the pack has an object, or plumbing.ErrObjectNotFound.
+func (x *packIndex) find(id plumbing.Hash) (at int64, err error) {
 	low, high := int64(0), x.upTo[id[0]]
 	if id[0] > 0 {
 		low = x.upTo[id[0]-1]
@@ -135,10 +132,7 @@ func (x *packIndex) offsetOf(file billy.File, i int64) (int64, error) {
 	return int64(binary.BigEndian.Uint64(b[:])), nil
 }
 
-// FindHash returns a key for the object at an offset of the pack. go-git asks for its id, with which it looks in its
-// cache for the object that a difference is based on. To find the id, it would read the whole index.
-func (x *packIndex) FindHash(at int64) (plumbing.Hash, error) {
-	key := x.key
-	binary.BigEndian.PutUint64(key[:], uint64(at))
-	return key, nil
+// key identifies the object at an offset of the pack among all objects of a cache.
+func (x *packIndex) key(at int64) plumbing.Hash {
+	return plumbing.ComputeHash(plumbing.AnyObject, fmt.Append(nil, at, x.path))
 }

@@ -1,6 +1,8 @@
 package objects_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -79,6 +81,7 @@ func TestFindsObjectsAfterRepack(t *testing.T) {
 	r.Write("d/new", "new\n")
 	r.Commit("new")
 	r.Git("gc", "-q", "--prune=now")
+	must.Same(t, true, s.Has(revision(r, "HEAD~1")), "the commit after")
 	must.Same(t, "new\n", content(t, s, revision(r, "HEAD:d/new")), "a new file")
 	must.Same(t, r.Git("cat-file", "-s", "HEAD~5:d/1"), fmt.Sprint(must.Get(s.Size(revision(r, "HEAD~5:d/1")))(t)), "an old file")
 }
@@ -107,4 +110,30 @@ func TestReadsLargeDifferences(t *testing.T) {
 	for spec, version := range map[string]string{"HEAD~1:parts": whole, "HEAD:parts": other} {
 		must.Same(t, version, content(t, s, revision(r, spec)), spec, "has another content")
 	}
+}
+
+func TestOtherFilesHideNoPack(t *testing.T) {
+	r := packedVersions(t)
+	id := revision(r, "HEAD:d/1")
+	want := r.Git("cat-file", "blob", id.String()) + "\n"
+	for i := range 9 { // what git before 2.34 leaves if a gc is killed
+		must.Do(t, os.Link(packFile(r, ".pack")[:len(packFile(r, ".pack"))-len(".pack")]+".idx", r.Path(fmt.Sprintf(".git/objects/pack/pack-%d.idx", i))))
+	}
+	r.Write(".git/objects/"+id.String()[:2]+"/"+id.String()[2:], "") // what a crash leaves
+	must.Same(t, want, content(t, open(t, emptyStore(t), r.Path(".git")), id))
+}
+
+func TestRefusesRingOfDifferences(t *testing.T) {
+	r := gittest.New(t)
+	for i := range 2 {
+		r.Write("file", strings.Repeat("a line that stays the same\n", 100)+fmt.Sprint(i))
+		r.Commit("a version")
+	}
+	r.Git("-c", "repack.useDeltaBaseOffset=false", "repack", "-q", "-a", "-d")
+	id, base := revision(r, "HEAD~1:file"), revision(r, "HEAD:file")
+	pack := packFile(r, ".pack")
+	ring := bytes.ReplaceAll(must.Get(os.ReadFile(pack))(t), base[:], id[:]) // it is based on itself
+	must.Do(t, errors.Join(os.Chmod(pack, 0o600), os.WriteFile(pack, ring, 0o600)))
+	_, _, err := open(t, "", r.Path(".git")).Blob(id)
+	must.Fail(t, "the object on which a difference is based is missing", err)
 }

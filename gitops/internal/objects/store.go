@@ -60,14 +60,10 @@ func (s *Store) folders() []*folder {
 // Reindex finds packs that another program has added to the store's own folder.
 func (s *Store) Reindex() { s.own.reindex() }
 
-// Has reports whether an object exists, without reading it.
+// Has reports whether an object can be read.
 func (s *Store) Has(id plumbing.Hash) bool {
-	for _, folder := range s.folders() {
-		if err := folder.has(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return err == nil
-		}
-	}
-	return false
+	_, err := s.lookUp(plumbing.AnyObject, id)
+	return err == nil
 }
 
 // lookUp returns an object. It returns plumbing.ErrObjectNotFound for a missing object or another
