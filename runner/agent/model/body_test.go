@@ -13,8 +13,13 @@ func TestBodyEndsWithHistory(t *testing.T) {
 	plain := model.Settings{Model: "m", Instructions: "<be> & brief", Tools: []json.RawMessage{json.RawMessage(`{"type": "function"}`)}}
 	scripted := plain
 	scripted.ChatQuirks = []model.Quirk{"no_null"} // settings that end with another list
-	for name, settings := range map[string]model.Settings{"plain": plain, "with tools in the input": additional(), "with quirks": scripted, "empty": {}} {
+	named := plain
+	named.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","parameters":{"default":{"a":1,"input":null}}}`)}
+	for name, settings := range map[string]model.Settings{"plain": plain, "with tools in the input": additional(), "with quirks": scripted, "with a tool that has an input": named, "empty": {}} {
 		recorded := must.Get(settings.SettingsJSON())(t)
+		for _, tool := range settings.Tools {
+			must.Contain(t, string(recorded), string(must.Get(rawitem.Encode(tool))(t)))
+		}
 		var of struct{ Input []json.RawMessage }
 		must.Do(t, json.Unmarshal(recorded, &of))
 		bare := json.RawMessage(`{"type":"reasoning","id":"rs_1"}`)

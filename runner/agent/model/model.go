@@ -119,7 +119,7 @@ type RequestBody struct {
 	Text              *textSettings     `json:"text,omitempty"`
 	PromptCacheKey    string            `json:"prompt_cache_key,omitempty"`
 	Chat              []Quirk           `json:"chat,omitempty"` // quirks of Chat Completions, which never get this body itself
-	Input             []json.RawMessage `json:"input"`
+	Input             []json.RawMessage `json:"input,omitzero"`
 }
 
 // Reasoning has the settings of a model with reasoning.
@@ -252,11 +252,7 @@ func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := rawitem.Encode(b)
-	if err != nil {
-		return nil, err
-	}
-	return bytes.Replace(raw, []byte(`,"input":null`), nil, 1), nil
+	return rawitem.Encode(b)
 }
 
 // Quirk names a way in which an endpoint differs from OpenAI's Chat Completions: a missing feature or an extra
