@@ -46,11 +46,11 @@ func describeNode(node *yaml.Node) string {
 
 // wrongType returns a message for a value of the wrong type.
 func (k *Key) wrongType(node *yaml.Node) string {
-	message := "must be " + k.DescribeType()
+	wanted := k.DescribeType()
 	if k.Example != "" {
-		message += " such as " + k.Example
+		wanted += " such as " + k.Example
 	}
-	return message + ", not " + describeNode(node)
+	return "must be " + wanted + ", not " + describeNode(node)
 }
 
 // readText stores a text in into, even if it is not valid. For a key with Scalars, numbers and truth values
