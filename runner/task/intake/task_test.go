@@ -22,9 +22,9 @@ func TestRecordedRestoresTask(t *testing.T) {
 		},
 		"an event": {Name: "event", Task: transcript.Task{Source: "event", Text: "Greet.", Trigger: "label agent-ci", Actor: "octocat", ActorID: 1}},
 	} {
-		want := task
-		want.Task = task.TranscriptEvent() // with the digest, and the names of issue and author
-		must.Same(t, want, intake.TaskFromTranscript(want.Task), name)
+		got := intake.TaskFromTranscript(task.TranscriptEvent())
+		got.SHA256, got.Task.Issue, got.Task.Author, got.AuthorID = "", "", "", 0 // the transcript alone has them
+		must.Same(t, task, got, name)
 	}
 	bot := intake.Task{Author: &forge.User{Login: "helper[bot]", ID: 5, Bot: true}}
 	if got := bot.TranscriptEvent(); got.Author != "" || got.AuthorID != 0 {
