@@ -11,8 +11,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// packIndex finds the objects of a pack in its index, of which it reads only the parts that a search needs: the
-// index of a large repository has hundreds of megabytes. Its form is version 2 of
+// packIndex finds the objects of a pack in its index. It reads only what a search needs, because the index of a large
+// repository has hundreds of megabytes. Its form is version 2 of
 // https://git-scm.com/docs/gitformat-pack#_version_2_pack_idx_files_support_packs_larger_than_4_gib_and.
 // The file is open only during a search, because a repository may have thousands of packs.
 type packIndex struct {

@@ -196,7 +196,7 @@ func (f *finder) takeMoved(line lines.Line) bool {
 // lineKey returns a line and the line before it as one text.
 func lineKey(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
 
-// compiledPattern is a pattern with its regular expressions, which the first file that it is for compiles.
+// compiledPattern is a pattern with its regular expressions. They are compiled at the first file with a fitting name.
 type compiledPattern struct {
 	pattern
 	line, number func() *regexp.Regexp

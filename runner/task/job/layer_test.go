@@ -89,6 +89,7 @@ func TestReportsMistakesInAssignments(t *testing.T) {
 		{"limit.turns=5", "--set: limit: unknown key; did you mean limits?"},
 		{"policy.network.allow=[a.example.com]", "--set: policy.network.allow: cannot be set alone: policy.network must be set as a whole, as in policy.network={allow: [api.example.com]}"},
 		{"policy.network[0]=a.example.com", "--set: policy.network[0]: cannot be set alone: policy.network must be set as a whole, as in policy.network={allow: [api.example.com]}"},
+		{"setup[0].network[0].x=1", "--set: setup[0].network[0].x: cannot be set alone: setup[].network must be set as a whole, as in setup[].network={allow: [api.example.com]}"},
 		{"policy.network.allow.host=a.example.com", "--set: policy.network.allow.host: cannot be set alone: policy.network must be set as a whole, as in policy.network={allow: [api.example.com]}"},
 		{"verify[0].run=x", "--set: verify[0]: unknown key; did you mean verify?"},
 		{"model=gpt-5", "--set: model: must be a mapping such as {name: gpt-5.4}, not text"},
