@@ -155,3 +155,17 @@ func FuzzCompile(f *testing.F) {
 		p.MatchLines([]byte(text))
 	})
 }
+
+func TestLowerCaseChangesASCIILettersAlone(t *testing.T) {
+	for c := range 256 {
+		want := byte(c)
+		if 'A' <= c && c <= 'Z' {
+			want = byte(c) + 'a' - 'A'
+		}
+		for n := range 18 {
+			text := bytes.Repeat([]byte{byte(c), 'Q', 0xff}, n)
+			must.Same(t, bytes.Repeat([]byte{want, 'q', 0xff}, n), lowerCase(true).of(text), c)
+			must.Same(t, bytes.Repeat([]byte{byte(c), 'Q', 0xff}, n), text, "the text changed")
+		}
+	}
+}

@@ -2,6 +2,7 @@ package match
 
 import (
 	"bytes"
+	"encoding/binary"
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
@@ -11,7 +12,7 @@ import (
 const maxNeedles = 8
 
 // required finds the texts that matching lines contain.
-type required struct{ lower *lowerCase }
+type required struct{ lower lowerCase }
 
 // of returns texts such that every match of the expression contains at least one of them. It returns none if it finds no
 // such texts. exact means that, conversely, every line with one of them matches.
@@ -62,7 +63,7 @@ func (r required) ofLiteral(literal *syntax.Regexp) (needles [][]byte, exact boo
 		if slices.Contains(literal.Rune, utf8.RuneError) { // U+FFFD also matches invalid bytes
 			return nil, false
 		}
-		return [][]byte{r.lower.of([]byte(string(literal.Rune)))}, r.lower == nil
+		return [][]byte{r.lower.of([]byte(string(literal.Rune)))}, !bool(r.lower)
 	}
 	text := longestASCII(literal.Rune)
 	if len(text) == 0 {
@@ -102,32 +103,31 @@ func longestASCII(runes []rune) []byte {
 	return longest
 }
 
-// lowerCase maps ASCII letters to lower case, and other bytes to themselves. A nil *lowerCase changes nothing.
-type lowerCase [256]byte
+// lowerCase reports whether texts are searched in lower case. False changes nothing.
+type lowerCase bool
 
-func newLowerCase() *lowerCase {
-	l := new(lowerCase)
-	for i := range l {
-		l[i] = byte(i)
-	}
-	copy(l['A':], l['a':'z'+1])
-	return l
-}
-
-// of returns a text in lower case.
-func (l *lowerCase) of(text []byte) []byte {
-	if l == nil {
+// of returns a text with ASCII letters in lower case, and other bytes unchanged.
+func (l lowerCase) of(text []byte) []byte {
+	if !l {
 		return text
 	}
-	lower := make([]byte, len(text))
-	for i, c := range text {
-		lower[i] = l[c]
+	lower := bytes.Clone(text)
+	rest := lower
+	for ; len(rest) >= 8; rest = rest[8:] { // eight bytes at once, which is several times faster
+		const each, top = 0x0101010101010101, 0x80 // one in each byte, and the top bit of one
+		word := binary.LittleEndian.Uint64(rest)
+		low := word &^ (top * each)
+		capitals := (low + (top-'A')*each) &^ (low + (top-1-'Z')*each) &^ word & (top * each) // from A, not after Z, ASCII
+		binary.LittleEndian.PutUint64(rest, word+capitals>>2)                                 // 'a'-'A' is top>>2
+	}
+	for i, c := range rest {
+		if 'A' <= c && c <= 'Z' {
+			rest[i] += 'a' - 'A'
+		}
 	}
 	return lower
 }
 
-// hasLettersOutsideASCII reports whether a text has a character outside of ASCII that equals an ASCII letter if case is
-// ignored: the long s or the Kelvin sign.
-func hasLettersOutsideASCII(text []byte) bool {
-	return bytes.Contains(text, []byte("\u017f")) || bytes.Contains(text, []byte("\u212a"))
-}
+// lettersOutsideASCII are the characters outside of ASCII that equal an ASCII letter if case is ignored: the long s and
+// the Kelvin sign.
+var lettersOutsideASCII = [][]byte{[]byte("\u017f"), []byte("\u212a")}

@@ -20,7 +20,8 @@ type Pattern struct {
 	needles      [][]byte   // a matching line contains at least one of them; empty if unknown
 	otherNeedles [][][]byte // a matching line contains at least one needle of each list
 	exact        bool       // every line that contains one of needles matches
-	lower        *lowerCase // if case does not matter everywhere: needles are in lower case, and are searched in lower case
+	lower        lowerCase  // if case does not matter everywhere: needles are in lower case, and are searched in lower case
+	outside      *Pattern   // in that case: a matching line without needles contains one of lettersOutsideASCII
 }
 
 // ErrNewline is the error for an expression that contains a newline.
@@ -41,9 +42,9 @@ func Compile(expression string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{expression: compiled, pieceSize: pieceSize(tree)}
-	if foldsCase(tree) {
-		p.lower = newLowerCase()
+	p := &Pattern{expression: compiled, pieceSize: pieceSize(tree), lower: lowerCase(foldsCase(tree))}
+	if p.lower {
+		p.outside = &Pattern{expression: compiled, needles: lettersOutsideASCII}
 	}
 	p.needles, p.exact = required{p.lower}.of(tree)
 	p.otherNeedles = required{p.lower}.ofParts(tree)
@@ -121,11 +122,11 @@ func (p *Pattern) MatchLines(text []byte) bool {
 	switch {
 	case len(text) == 0:
 		return false
-	case len(p.needles) == 0, p.lower != nil && hasLettersOutsideASCII(text):
+	case len(p.needles) == 0:
 		return p.matchPieces(text)
 	}
 	searched := p.lower.of(text)
-	return slices.ContainsFunc(p.needles, func(n []byte) bool { return p.matchAround(n, text, searched) })
+	return slices.ContainsFunc(p.needles, func(n []byte) bool { return p.matchAround(n, text, searched) }) || p.outside != nil && p.outside.MatchLines(text)
 }
 
 // matchAround reports whether a line that contains the needle matches. searched is text as p.lower changes it.
