@@ -89,12 +89,12 @@ func (t *Tools) Close() (running int) {
 	cells, spare := t.cells, t.spare
 	t.cells, t.spare = nil, nil
 	t.mu.Unlock()
-	t.cancel()
-	for _, c := range cells {
+	for _, c := range cells { // before their calls are cancelled, which lets scripts end
 		if !c.hasEnded() {
 			running++
 		}
 	}
+	t.cancel()
 	for _, c := range cells {
 		c.stop()
 	}
