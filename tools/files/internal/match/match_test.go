@@ -31,6 +31,7 @@ func TestMatchLines(t *testing.T) {
 		{"any case with a Kelvin sign", "(?i)token", "TO\u212aEN\n", true},
 		{"only letters that have others", "(?i)sks", "\u017f\u212aS\n", true},
 		{"any case outside of ASCII", "(?i)größe", "GRÖSSE GRÖßE\n", true},
+		{"any case outside of ASCII, not there", "(?i)größe", "grube GRÖSSE\n", false},
 		{"any case in a part", "ab(?i:cd)", "abCD\n", true},
 		{"start of a line", "^b", "a\nb\n", true},
 		{"not the start of a line", "^b", "ab\n", false},
@@ -162,7 +163,7 @@ func TestLowerCaseChangesASCIILettersAlone(t *testing.T) {
 		if 'A' <= c && c <= 'Z' {
 			want = byte(c) + 'a' - 'A'
 		}
-		for n := range 18 {
+		for _, n := range []int{1, 3, 8} {
 			text := bytes.Repeat([]byte{byte(c), 'Q', 0xff}, n)
 			must.Same(t, bytes.Repeat([]byte{want, 'q', 0xff}, n), lowerCase(true).of(text), c)
 			must.Same(t, bytes.Repeat([]byte{byte(c), 'Q', 0xff}, n), text, "the text changed")
