@@ -23,11 +23,12 @@ var ErrNoRef = errors.New("no such reference")
 const deepestRef = 5 // the longest chain of symbolic references
 
 // ReadRef returns the id that a reference points to, from its file or packed-refs
-// (gitrepository-layout(5)). It returns ErrNoRef for a missing reference.
+// (gitrepository-layout(5)). It returns ErrNoRef for a missing reference, and an *UnsupportedError for
+// one with a name that is not safe to use.
 func (l Layout) ReadRef(name string) (plumbing.Hash, error) {
 	for range deepestRef {
-		if err := plumbing.ReferenceName(name).Validate(); err != nil {
-			return plumbing.ZeroHash, fmt.Errorf("read reference %q: %w", name, err)
+		if plumbing.ReferenceName(name).Validate() != nil { // such as refs/heads/-x, which programs take for a flag
+			return plumbing.ZeroHash, &UnsupportedError{Feature: fmt.Sprintf("a reference with the name %q", name), Remedy: "check out a branch with another name"}
 		}
 		value, err := readSmall(filepath.Join(l.CommonDir, filepath.FromSlash(name)))
 		if err != nil {

@@ -97,6 +97,11 @@ func TestOpenRefusesUnsupportedRepositories(t *testing.T) {
 			r.Git("config", "extensions.fromTheFuture", "true")
 			return r
 		},
+		"a branch whose name begins with a dash": func(r gittest.Repo) gittest.Repo {
+			r.Git("update-ref", "refs/heads/-x", "HEAD")
+			r.Git("symbolic-ref", "HEAD", "refs/heads/-x")
+			return r
+		},
 		"a mistake in the configuration": func(r gittest.Repo) gittest.Repo {
 			r.Write(".git/config", "[core\n")
 			return r
@@ -123,7 +128,9 @@ func TestOpenRefusesUnsupportedRepositories(t *testing.T) {
 			r = prepare(r)
 			c, err := repository.Open(t.Context(), r.Dir, gittest.Program(t), t.TempDir(), "")
 			if err == nil {
-				_, err = c.Index(t.Context())
+				_, indexErr := c.Index(t.Context())
+				_, _, headErr := c.Head()
+				err = errors.Join(indexErr, headErr)
 				c.Close()
 			}
 			var unsupported *repository.UnsupportedError
