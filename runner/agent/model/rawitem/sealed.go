@@ -9,7 +9,8 @@ import (
 // IsBareReasoning reports whether an item is reasoning without content: only the ID of something that the provider
 // did not store.
 func IsBareReasoning(raw json.RawMessage) bool {
-	if !bytes.Contains(raw, []byte(`"reasoning"`)) {
+	isSealed := bytes.Contains(raw, []byte(`"encrypted_content":"`)) && !bytes.Contains(raw, []byte(`"encrypted_content":""`))
+	if isSealed || !bytes.Contains(raw, []byte(`"reasoning"`)) { // parsing it for each request takes long
 		return false
 	}
 	item := FieldsOf(raw)
