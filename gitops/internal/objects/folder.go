@@ -22,7 +22,7 @@ import (
 
 const (
 	cachedObjects = 4 * cache.MiByte
-	largeObject   = int64(1 << 20) // larger objects are read as a stream, unless a pack stores them as differences
+	largeObject   = int64(1 << 20) // larger objects are read as a stream, unless a pack stores them as deltas
 )
 
 // folder finds the objects of one git folder, without those of its alternates. go-git finds the loose ones. It does
@@ -127,20 +127,20 @@ func (f *folder) packed(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	if err == nil && !header.Type.IsDelta() && header.Length > largeObject {
 		return packfile.NewFSObject(id, header.Type, at, header.Length, nil, f.files, p.file.Name(), f.cache, largeObject), nil
 	}
-	o, err := f.unpack(p, at, maxDifferences)
+	o, err := f.unpack(p, at, maxDeltas)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.file.Name(), err)
 	}
 	return o, nil
 }
 
-// maxDifferences is more than the depth that git allows, 4095. A hostile pack may have a ring of differences.
-const maxDifferences = 10_000
+// maxDeltas is more than the depth that git allows, 4095. A hostile pack may have a ring of deltas.
+const maxDeltas = 10_000
 
-var errNoBase = errors.New("the object on which a difference is based is missing")
+var errNoBase = errors.New("the base of a delta is missing")
 
-// unpack reads the object at an offset of an open pack into memory. left is how many differences it may consist of.
-// go-git can read differences, too, but it asks an index for the id of each base, which takes reading all of it.
+// unpack reads the object at an offset of an open pack into memory. left is how many deltas may follow each other.
+// go-git can apply deltas, too, but it asks an index for the id of each base, which takes reading all of it.
 func (f *folder) unpack(p *pack, at int64, left int) (*plumbing.MemoryObject, error) {
 	key := p.index.key(at)
 	if o, cached := f.cache.Get(key); cached {

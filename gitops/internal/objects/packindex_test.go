@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
-// packedVersions returns a repository whose one pack has many versions of files, most of them as differences.
+// packedVersions returns a repository whose one pack has many versions of files, most of them as deltas.
 func packedVersions(t *testing.T) gittest.Repo {
 	r := gittest.New(t)
 	text := strings.Repeat("a line that stays the same\n", 100)
@@ -86,8 +86,8 @@ func TestFindsObjectsAfterRepack(t *testing.T) {
 	must.Same(t, r.Git("cat-file", "-s", "HEAD~5:d/1"), fmt.Sprint(must.Get(s.Size(revision(r, "HEAD~5:d/1")))(t)), "an old file")
 }
 
-// The difference of the second version copies from before where it last copied, and then from after that.
-func TestReadsLargeDifferences(t *testing.T) {
+// The delta of the second version copies from before where it last copied, and then from after that.
+func TestReadsLargeDeltas(t *testing.T) {
 	r := gittest.New(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	parts := make([]string, 8)
@@ -104,8 +104,8 @@ func TestReadsLargeDifferences(t *testing.T) {
 		r.Commit("a version")
 	}
 	r.Git("repack", "-q", "-a", "-d", "-f")
-	isDifference := strings.Trim(r.GitWith(nil, []byte("HEAD:parts\n"), "cat-file", "--batch-check=%(deltabase)"), "0") != ""
-	must.Same(t, true, isDifference, "the second version is packed as a difference")
+	isDelta := strings.Trim(r.GitWith(nil, []byte("HEAD:parts\n"), "cat-file", "--batch-check=%(deltabase)"), "0") != ""
+	must.Same(t, true, isDelta, "the second version is packed as a delta")
 	s := open(t, emptyStore(t), r.Path(".git"))
 	for spec, version := range map[string]string{"HEAD~1:parts": whole, "HEAD:parts": other} {
 		must.Same(t, version, content(t, s, revision(r, spec)), spec, "has another content")
@@ -123,7 +123,7 @@ func TestOtherFilesHideNoPack(t *testing.T) {
 	must.Same(t, want, content(t, open(t, emptyStore(t), r.Path(".git")), id))
 }
 
-func TestRefusesRingOfDifferences(t *testing.T) {
+func TestRefusesRingOfDeltas(t *testing.T) {
 	r := gittest.New(t)
 	for i := range 2 {
 		r.Write("file", strings.Repeat("a line that stays the same\n", 100)+fmt.Sprint(i))
@@ -135,5 +135,5 @@ func TestRefusesRingOfDifferences(t *testing.T) {
 	ring := bytes.ReplaceAll(must.Get(os.ReadFile(pack))(t), base[:], id[:]) // it is based on itself
 	must.Do(t, errors.Join(os.Chmod(pack, 0o600), os.WriteFile(pack, ring, 0o600)))
 	_, _, err := open(t, "", r.Path(".git")).Blob(id)
-	must.Fail(t, "the object on which a difference is based is missing", err)
+	must.Fail(t, "the base of a delta is missing", err)
 }
