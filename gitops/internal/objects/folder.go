@@ -123,11 +123,14 @@ func (f *folder) packed(id plumbing.Hash) (plumbing.EncodedObject, error) {
 		}
 		p.file, p.scanner = file, packfile.NewScanner(file)
 	}
+	var o *plumbing.MemoryObject
 	header, err := p.scanner.SeekObjectHeader(at)
-	if err == nil && !header.Type.IsDelta() && header.Length > largeObject {
-		return packfile.NewFSObject(id, header.Type, at, header.Length, nil, f.files, p.file.Name(), f.cache, largeObject), nil
+	if err == nil {
+		if !header.Type.IsDelta() && header.Length > largeObject {
+			return packfile.NewFSObject(id, header.Type, at, header.Length, nil, f.files, p.file.Name(), f.cache, largeObject), nil
+		}
+		o, err = f.unpack(p, header, maxDeltas)
 	}
-	o, err := f.unpack(p, at, maxDeltas)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.file.Name(), err)
 	}
@@ -139,30 +142,20 @@ const maxDeltas = 10_000
 
 var errNoBase = errors.New("the base of a delta is missing")
 
-// unpack reads the object at an offset of an open pack into memory. left is how many deltas may follow each other.
-// go-git can apply deltas, too, but it asks an index for the id of each base, which takes reading all of it.
-func (f *folder) unpack(p *pack, at int64, left int) (*plumbing.MemoryObject, error) {
-	key := p.index.key(at)
+// unpack reads an object of an open pack into memory. The pack's scanner has just read its header. left is how many
+// deltas may follow each other. go-git can apply deltas, too, but it asks an index for the id of each base, which takes
+// reading all of it.
+func (f *folder) unpack(p *pack, header *packfile.ObjectHeader, left int) (*plumbing.MemoryObject, error) {
+	key := p.index.key(header.Offset)
 	if o, cached := f.cache.Get(key); cached {
 		return o.(unpacked).MemoryObject, nil
-	}
-	header, err := p.scanner.SeekObjectHeader(at)
-	if err != nil {
-		return nil, err
 	}
 	o, content := &plumbing.MemoryObject{}, &bytes.Buffer{}
 	if _, _, err := p.scanner.NextObject(content); err != nil {
 		return nil, err
 	}
 	if header.Type.IsDelta() {
-		at := header.OffsetReference
-		if header.Type == plumbing.REFDeltaObject {
-			at, err = p.index.find(header.Reference)
-		}
-		if err != nil || left == 0 {
-			return nil, errNoBase
-		}
-		base, err := f.unpack(p, at, left-1)
+		base, err := f.baseOf(p, header, left)
 		if err != nil {
 			return nil, err
 		}
@@ -176,6 +169,22 @@ func (f *folder) unpack(p *pack, at int64, left int) (*plumbing.MemoryObject, er
 	}
 	f.cache.Put(unpacked{o, key})
 	return o, nil
+}
+
+// baseOf returns the object on which a delta is based.
+func (f *folder) baseOf(p *pack, delta *packfile.ObjectHeader, left int) (base *plumbing.MemoryObject, err error) {
+	at := delta.OffsetReference
+	if delta.Type == plumbing.REFDeltaObject {
+		at, err = p.index.find(delta.Reference)
+	}
+	if err != nil || left == 0 {
+		return nil, errNoBase
+	}
+	header, err := p.scanner.SeekObjectHeader(at)
+	if err != nil {
+		return nil, err
+	}
+	return f.unpack(p, header, left-1)
 }
 
 // unpacked is an object in a cache by its place in a pack, so that nothing computes its hash.
@@ -207,7 +216,7 @@ func (f *folder) listPacks() error {
 		return nil
 	}
 	const dir = "objects/pack"
-	entries, err := os.ReadDir(filepath.Join(f.files.Root(), dir))
+	entries, err := os.ReadDir(filepath.Join(f.files.Root(), dir)) // f.files fails if one is deleted meanwhile
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

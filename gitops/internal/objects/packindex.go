@@ -21,13 +21,13 @@ type packIndex struct {
 	upTo  [256]int64 // how many ids begin with at most this byte
 }
 
-// Where the tables of an index are, and how many bytes an entry has.
+// Where the first tables of an index are, and how many bytes an entry of the others has.
 const (
-	fanoutAt   = 8 // after the signature and the version
-	idsAt      = fanoutAt + 256*4
-	checksum   = 4
-	offset     = 4
-	longOffset = 8
+	fanoutAt       = 8 // after the signature and the version
+	idsAt          = fanoutAt + 256*4
+	checksumSize   = 4
+	offsetSize     = 4
+	longOffsetSize = 8
 )
 
 // readPackIndex reads the beginning of an index.
@@ -117,16 +117,16 @@ func (x *packIndex) search(file billy.File, id plumbing.Hash, low, high int64) (
 func (x *packIndex) offsetOf(file billy.File, i int64) (int64, error) {
 	const isLong = 1 << 31
 	entries := x.upTo[255]
-	offsets := idsAt + entries*int64(len(plumbing.Hash{})+checksum)
-	var b [longOffset]byte
-	if _, err := file.ReadAt(b[:offset], offsets+i*offset); err != nil {
+	offsets := idsAt + entries*int64(len(plumbing.Hash{})+checksumSize)
+	var b [longOffsetSize]byte
+	if _, err := file.ReadAt(b[:offsetSize], offsets+i*offsetSize); err != nil {
 		return 0, err
 	}
 	at := int64(binary.BigEndian.Uint32(b[:]))
 	if at&isLong == 0 {
 		return at, nil
 	}
-	if _, err := file.ReadAt(b[:], offsets+entries*offset+(at&^isLong)*longOffset); err != nil {
+	if _, err := file.ReadAt(b[:], offsets+entries*offsetSize+(at&^isLong)*longOffsetSize); err != nil {
 		return 0, err
 	}
 	return int64(binary.BigEndian.Uint64(b[:])), nil

@@ -71,7 +71,7 @@ func (s *Scan) scanUntrackedFolder(ctx context.Context, dir *os.Root, n listedNa
 	path := at.path + n.inGit
 	s.recordFolder(path+"/", n)
 	sub, err := regularfile.OpenFolder(dir, n.onDisk)
-	if errors.Is(err, fs.ErrPermission) || regularfile.Absent(err) { // removed meanwhile
+	if errors.Is(err, fs.ErrPermission) || regularfile.Absent(err) { // the latter was removed meanwhile
 		return nil
 	}
 	if err != nil {
