@@ -129,7 +129,7 @@ func (e Entry) Allows(t Target) bool {
 	switch {
 	case e.addr.IsValid() || t.Addr.IsValid():
 		return e.addr == t.Addr
-	case e.wildcard: // it opens no name that may not be listed
+	case e.wildcard: // it opens only names that may be listed
 		return strings.HasSuffix(t.Name, "."+e.name) && UnlistableName(t.Name) == ""
 	}
 	return e.name == t.Name
