@@ -54,14 +54,13 @@ func (f Folders) layers() Layers {
 
 // changesOf returns the folders of changes of the deepest overlay that contains a path, and the path in them.
 func (l Layers) changesOf(path string) (changes []string, inside string) {
-	var deepest overlay
+	deepest := 0 // the length of the overlay's path
 	for _, o := range l.overlays {
-		if pathname.IsInAny(path, o.folder) && len(o.folder) >= len(deepest.folder) {
-			deepest = o
+		if below, is := pathname.Below(o.folder, path); is && len(o.folder) >= deepest {
+			deepest, changes, inside = len(o.folder), o.changes, below
 		}
 	}
-	inside, _ = pathname.Below(deepest.folder, path)
-	return deepest.changes, inside
+	return changes, inside
 }
 
 // lstat returns a file's metadata and its place on disk: in the newest layer that changes it, or at path itself.
