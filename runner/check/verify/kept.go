@@ -17,21 +17,25 @@ type BaselineCache struct {
 	machine []string
 }
 
-// baselineKey returns a digest of everything that may affect the result of check i on the base. It
+// baselineKeys returns for each check a digest of everything that may affect its result on the base. It
 // contains whole fields of the job as JSON, so new keys below them count, too.
-func (c Checks) baselineKey(i int) (string, error) {
+func (c Checks) baselineKeys() ([]string, error) {
 	refs, err := c.Workspace.Checkout().RefsDigest()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	base, reached, j := c.Workspace.Base(), c.Sandboxes.Confinement(), c.Job
-	key, err := json.Marshal([]any{
-		"baseline 3", base.SHA, base.Branch, base.Tree, refs, j.Repository, j.Setup, j.Services, j.Policy, j.Verify[i], c.Sandboxes.StableEnv(), reached.Level, reached.Layers, reached.WorkTree, c.BaselineCache.machine,
-	})
-	if err != nil {
-		return "", err
+	keys := make([]string, len(j.Verify))
+	for i, check := range j.Verify {
+		key, err := json.Marshal([]any{
+			"baseline 3", base.SHA, base.Branch, base.Tree, refs, j.Repository, j.Setup, j.Services, j.Policy, check, c.Sandboxes.StableEnv(), reached.Level, reached.Layers, reached.WorkTree, c.BaselineCache.machine,
+		})
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = record.DigestOf(key)
 	}
-	return record.DigestOf(key), nil
+	return keys, nil
 }
 
 // runOnBase returns the results of the needed checks on the base of s. needed and the results have an entry for
@@ -44,22 +48,24 @@ func (c Checks) runOnBase(ctx context.Context, s suite, needed []bool) ([]result
 	if c.BaselineCache == nil || !isOwnBase {
 		return c.runOn(ctx, s, needed)
 	}
+	keys, err := c.baselineKeys()
+	if err != nil {
+		return nil, fmt.Errorf("look for a kept baseline: %w", err)
+	}
 	now, uncached := time.Now(), slices.Clone(needed)
-	keys, from := make([]string, len(needed)), make([]string, len(needed)) // from: the runs that cached a result
-	for i := range needed {
-		var err error
-		if keys[i], err = c.baselineKey(i); err != nil {
-			return nil, fmt.Errorf("look for a kept baseline: %w", err)
+	from := make([]string, len(needed)) // the runs that cached a needed result
+	for i, key := range keys {
+		if needed[i] {
+			from[i] = c.BaselineCache.GreenRun(key, now)
+			uncached[i] = from[i] == ""
 		}
-		from[i] = c.BaselineCache.GreenRun(keys[i], now)
-		uncached[i] = needed[i] && from[i] == ""
 	}
 	results, err := c.runOn(ctx, s, uncached)
 	if err != nil {
 		return results, err
 	}
 	for i, run := range from {
-		if needed[i] && run != "" {
+		if run != "" {
 			results[i] = result{state: "green", fromRun: run}
 		}
 	}
