@@ -1,6 +1,7 @@
 package silenced
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -111,7 +112,7 @@ func (f *finder) searchLines(p compiledPattern, file lines.File) {
 	for _, line := range file.Added {
 		text := decodeEscapes(file.Path, line.WithContinued())
 		isSkippedComment := !p.InComments && isComment(file.Path, text)
-		if isSkippedComment || !p.line().MatchString(text) || f.takeMoved(line) {
+		if isSkippedComment || !p.expression().MatchString(text) || f.takeMoved(line) {
 			continue
 		}
 		f.add(p.signAt(file, line))
@@ -196,15 +197,15 @@ func (f *finder) takeMoved(line lines.Line) bool {
 // lineKey returns a line and the line before it as one text.
 func lineKey(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
 
-// compiledPattern is a pattern with its regular expressions. They are compiled at the first file with a fitting name.
+// compiledPattern is a pattern with its regular expression, compiled at the first file with a fitting name.
 type compiledPattern struct {
 	pattern
-	line, number func() *regexp.Regexp
+	expression func() *regexp.Regexp // Number, or else Line
 }
 
 var patterns = sync.OnceValue(func() (all []compiledPattern) {
 	for _, p := range patternTable {
-		all = append(all, compiledPattern{p, lazyregexp.New(p.Line), lazyregexp.New(p.Number)})
+		all = append(all, compiledPattern{p, lazyregexp.New(cmp.Or(p.Number, p.Line))})
 	}
 	return all
 })
@@ -223,7 +224,7 @@ func (p compiledPattern) numbersIn(name string, all []lines.Line) map[string][]n
 			continue
 		}
 		const maxNumbers = 20 // of a line
-		for _, m := range p.number().FindAllStringSubmatch(line.Text, maxNumbers) {
+		for _, m := range p.expression().FindAllStringSubmatch(line.Text, maxNumbers) {
 			if value, err := strconv.ParseFloat(strings.ReplaceAll(m[2], "_", ""), 64); err == nil {
 				found[m[1]] = append(found[m[1]], numberedLine{line, value})
 			}
