@@ -117,7 +117,7 @@ func (f File) HasTests() bool {
 	case lang.anyTest != nil:
 		return lang.anyTest.MatchString(f.text)
 	}
-	return lang.declaration.MatchString(f.text)
+	return len(f.Tests) > 0
 }
 
 // Find returns the test that a name in an output means. The output's name may include enclosing
