@@ -34,7 +34,7 @@ var shells = strings.Fields(`
 	fish csh tcsh elvish nu xonsh pwsh
 `)
 
-// unknownWrappers lists programs with unknown options that start a command.
+// unknownWrappers lists the wrappers whose options are all unknown.
 var unknownWrappers = strings.Fields(`
 	strace ltrace gdb valgrind perf unshare nsenter setpriv capsh prlimit chrt numactl fakeroot bwrap firejail systemd-run pkexec
 	gosu su-exec tini dbus-run-session xvfb-run unbuffer parallel setarch linux64 bunx uvx entr hyperfine direnv mise dotenv chpst catchsegv
