@@ -64,8 +64,8 @@ func (c Checks) testFilesOf(change *gitops.ChangeSet) (t testFiles, err error) {
 	return t, nil
 }
 
-// addVersion adds a changed file with the change to t. isMovedHere means that another file had its content, so it
-// proves nothing.
+// addVersion adds the change's version of a changed file to t. isMovedHere means that another file had the content, so
+// it proves nothing.
 func (c Checks) addVersion(t *testFiles, f changeset.File, isData, isMovedHere bool) error {
 	now := testsource.File{Path: f.Path, NotRegular: f.NewMode != "" && !isRegular(f.NewMode)}
 	if !now.NotRegular {

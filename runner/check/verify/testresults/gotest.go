@@ -228,8 +228,8 @@ func (g *goText) endPackage(text string) bool {
 	return true
 }
 
-// addPackage adds a package that ended. failure is nil if it passed, and else the package's own, which counts if no
-// test failed. hasTests is false if no test ran.
+// addPackage adds a package that ended. failure is nil if it passed. Otherwise it is what addTo adds if no test failed.
+// hasTests is false if no test ran.
 func addPackage(name string, p *goPackage, results *Results, failure *Test, hasTests bool) {
 	passed, crashed, namesAll := failure == nil, p.crashed, p.namesAll || !hasTests // addTo resets p
 	p.addTo(name, results, failure)

@@ -119,7 +119,7 @@ func (r *Results) addTestCase(suite string, test element) {
 	group := cmp.Or(test.Classname, clean(suite))
 	name := strings.Trim(group+"."+test.Name, ".")
 	r.addUnit(Class, group)
-	failure := cmp.Or(test.firstBelow("failure"), test.firstBelow("error")) // also of a test that is skipped after it
+	failure := cmp.Or(test.firstBelow("failure"), test.firstBelow("error")) // a test may be skipped after its failure
 	switch {
 	case failure == nil && test.firstBelow("skipped") == nil:
 		r.addPassed(name)

@@ -43,7 +43,7 @@ var compiledPrinters = sync.OnceValue(func() []layout {
 	return printers
 })
 
-// longestLiteral returns the longest text that an expression requires in this form.
+// longestLiteral returns the longest text that is in each match of an expression without (?i).
 func longestLiteral(e *syntax.Regexp) (longest string) {
 	switch e.Op {
 	case syntax.OpLiteral:

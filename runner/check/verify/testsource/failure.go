@@ -17,7 +17,7 @@ type Failure struct {
 	LoadError   bool // it does not compile or load, so nothing ran
 	AtThrowSite bool // File and Line are where it failed, which may be in code that it calls
 
-	Owner *File // the file that the failure belongs to, by Locate; nil for none
+	Owner *File // the file that the failure belongs to, or nil; Locate sets it
 }
 
 // BelongsTo reports whether the failure belongs to a file. shared means that the output named another Go file of
