@@ -236,7 +236,7 @@ func (f fixture) rebuilds(t *testing.T, wire string, sent []string) {
 	t.Helper()
 	rebuilt := model.RequestRebuilder{}
 	if wire == "chat" {
-		rebuilt.Body = chat.Body
+		rebuilt.Model = new(chat.Client)
 	}
 	digests, recorded := map[string]bool{}, map[string]bool{}
 	for _, body := range sent {

@@ -139,9 +139,9 @@ type textFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body returns the JSON of a request for the Responses API: the settings, which SettingsJSON returned, with the history at
+// bodyOf returns the JSON of a request for the Responses API: the settings, which SettingsJSON returned, with the history at
 // the end of their input. Two requests of a run are equal up to the first new item. The items must be compact.
-func Body(settings json.RawMessage, history []json.RawMessage) []byte {
+func bodyOf(settings json.RawMessage, history []json.RawMessage) []byte {
 	var s struct{ Input []json.RawMessage }
 	size := len(settings) + len(startOfInput) + len(endOfInput)
 	for _, item := range history {
@@ -243,7 +243,7 @@ func EncodeFor(m Responder, settings json.RawMessage, history []json.RawMessage)
 	case bodyTranslator:
 		return m.Body(settings, history)
 	}
-	return Body(settings, history), nil
+	return bodyOf(settings, history), nil
 }
 
 // SettingsJSON returns a request's body for the record, without the history.

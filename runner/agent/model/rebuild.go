@@ -13,8 +13,8 @@ import (
 // RequestRebuilder rebuilds the bodies of requests from a transcript. Call its methods with the transcript's events,
 // in order.
 type RequestRebuilder struct {
-	// Body returns the body for settings and a conversation. Nil means the form of the Responses API.
-	Body func(settings json.RawMessage, history []json.RawMessage) ([]byte, error)
+	// Model is a client of the API that got the requests. Nil means the Responses API.
+	Model Responder
 
 	settings json.RawMessage
 	history  []json.RawMessage
@@ -27,11 +27,8 @@ func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMes
 		r.settings = settings
 	}
 	r.history = append(r.history, input...)
-	if r.Body != nil {
-		raw, err := r.Body(r.settings, r.history)
-		return fmt.Sprintf("%x", sha256.Sum256(raw)), err
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(Body(r.settings, r.history))), nil
+	raw, err := EncodeFor(r.Model, r.settings, r.history)
+	return fmt.Sprintf("%x", sha256.Sum256(raw)), err
 }
 
 // Response adds the items of an answer, which may be incomplete.

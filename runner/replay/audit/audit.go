@@ -70,7 +70,7 @@ func (r Record) CompareRequests() (found Differences, number int, err error) {
 func (r Record) newRebuilder() *model.RequestRebuilder {
 	rebuilder := new(model.RequestRebuilder)
 	if r.Job.Model.Wire == "chat" && r.Started.Scripted == "" {
-		rebuilder.Body = chat.Body
+		rebuilder.Model = new(chat.Client)
 	}
 	return rebuilder
 }

@@ -58,18 +58,9 @@ func partWithImage(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
-// bodyOf returns the body of the chat request for r.
-func bodyOf(r model.Request) ([]byte, error) {
-	settings, err := r.Settings.SettingsJSON()
-	if err != nil {
-		return nil, err
-	}
-	return Body(settings, r.History)
-}
-
 // Body returns the body of the chat request for a conversation. settings is the body of a Responses API request
-// without the conversation.
-func Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
+// without the conversation. It uses nothing of the client, which may be zero.
+func (*Client) Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	var s model.RequestBody
 	if err := json.Unmarshal(settings, &s); err != nil {
 		return nil, fmt.Errorf("read the settings of a request: %w", err)

@@ -41,11 +41,6 @@ func New(e model.Endpoint) (*Client, error) {
 	}, nil
 }
 
-// Body is the function Body.
-func (c *Client) Body(settings json.RawMessage, history []json.RawMessage) ([]byte, error) {
-	return Body(settings, history)
-}
-
 // Respond sends r and reads the answer to its end. Errors are a *Failure or the context's error.
 func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	raw, err := model.BodyFor(c, r)

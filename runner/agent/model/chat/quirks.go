@@ -107,7 +107,7 @@ func (q quirk) isRevealedBy(refusal string) bool {
 // quirkIn returns the quirk that the refusal of request r reveals, or "". It ignores quirks that would not change the
 // request.
 func quirkIn(message string, r model.Request) model.Quirk {
-	sent, err := bodyOf(r)
+	sent, err := model.BodyFor(new(Client), r)
 	if err != nil {
 		return ""
 	}
@@ -116,9 +116,9 @@ func quirkIn(message string, r model.Request) model.Quirk {
 		if isKnown || !q.isRevealedBy(message) {
 			continue
 		}
-		adapted := r
+		adapted := model.Request{Settings: r.Settings, History: r.History}
 		adapted.Settings.ChatQuirks = append(slices.Clip(r.Settings.ChatQuirks), q.name)
-		if adaptedBody, err := bodyOf(adapted); err == nil && string(adaptedBody) != string(sent) {
+		if adaptedBody, err := model.BodyFor(new(Client), adapted); err == nil && string(adaptedBody) != string(sent) {
 			return q.name
 		}
 	}
