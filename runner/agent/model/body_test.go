@@ -15,7 +15,9 @@ func TestBodyEndsWithHistory(t *testing.T) {
 	scripted.ChatQuirks = []model.Quirk{"no_null"} // settings that end with another list
 	named := plain
 	named.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","parameters":{"default":{"a":1,"input":null}}}`)}
-	for name, settings := range map[string]model.Settings{"plain": plain, "with tools in the input": additional(), "with quirks": scripted, "with a tool that has an input": named, "empty": {}} {
+	formed := plain
+	formed.Schema = json.RawMessage(`{"anyOf":[{"type":"object"}]}`)
+	for name, settings := range map[string]model.Settings{"plain": plain, "with a schema": formed, "with tools in the input": additional(), "with quirks": scripted, "with a tool that has an input": named, "empty": {}} {
 		recorded := must.Get(settings.SettingsJSON())(t)
 		for _, tool := range settings.Tools {
 			must.Contain(t, string(recorded), string(must.Get(rawitem.Encode(tool))(t)))

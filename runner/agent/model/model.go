@@ -142,22 +142,19 @@ type textFormat struct {
 // bodyOf returns the JSON of a request for the Responses API: the settings, which SettingsJSON returned, with the history at
 // the end of their input. Two requests of a run are equal up to the first new item. The items must be compact.
 func bodyOf(settings json.RawMessage, history []json.RawMessage) []byte {
-	var s struct{ Input []json.RawMessage }
+	history = rawitem.WithoutBareReasoning(history)
 	size := len(settings) + len(startOfInput) + len(endOfInput)
 	for _, item := range history {
 		size += len(item) + len(",")
 	}
 	body := append(make([]byte, 0, size), bytes.TrimSuffix(settings, []byte("}"))...)
-	mayHaveInput := bytes.Contains(settings, []byte(startOfInput)) // a tool's schema may have such a field, too
-	if mayHaveInput && json.Unmarshal(settings, &s) == nil && len(s.Input) > 0 {
+	hasInput := bytes.HasSuffix(settings, []byte("}]}")) // no other field at their end is a list of objects
+	if hasInput {
 		body = bytes.TrimSuffix(body, []byte("]"))
 	} else {
 		body = append(body, startOfInput...)
 	}
 	for _, item := range history {
-		if rawitem.IsBareReasoning(item) { // the endpoint could not find it by its ID
-			continue
-		}
 		if body[len(body)-1] != '[' {
 			body = append(body, ',')
 		}
