@@ -6,11 +6,15 @@ import (
 	"slices"
 )
 
-// IsBareReasoning reports whether an item is reasoning without content: only the ID of something that the provider
+// isBareReasoning reports whether an item is reasoning without content: only the ID of something that the provider
 // did not store.
-func IsBareReasoning(raw json.RawMessage) bool {
-	isSealed := bytes.Contains(raw, []byte(`"encrypted_content":"`)) && !bytes.Contains(raw, []byte(`"encrypted_content":""`))
-	if isSealed || !bytes.Contains(raw, []byte(`"reasoning"`)) { // parsing it for each request takes long
+func isBareReasoning(raw json.RawMessage) bool {
+	if !bytes.Contains(raw, []byte(`"reasoning"`)) {
+		return false
+	}
+	_, encrypted, _ := bytes.Cut(raw, []byte(`"encrypted_content":"`))
+	isSealed := len(encrypted) > 0 && encrypted[0] != '"'
+	if isSealed { // parsing it for each request takes long
 		return false
 	}
 	item := FieldsOf(raw)
@@ -19,7 +23,7 @@ func IsBareReasoning(raw json.RawMessage) bool {
 
 // WithoutBareReasoning returns the items without bare reasoning, because the endpoint could not find it by its ID.
 func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
-	return slices.DeleteFunc(slices.Clone(items), IsBareReasoning)
+	return slices.DeleteFunc(slices.Clone(items), isBareReasoning)
 }
 
 // noSignature replaces a signature of reasoning. Gemini accepts it.
