@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,14 +122,7 @@ func (c *publishedCost) isFull() bool {
 
 // rates returns the prices without tiers.
 func (c *publishedCost) rates() price.Rates {
-	rates := price.Rates{Cached: c.Cached, CacheWrite: c.CacheWrite}
-	if c.Input != nil {
-		rates.Input = *c.Input
-	}
-	if c.Output != nil {
-		rates.Output = *c.Output
-	}
-	return rates
+	return price.Rates{Input: *cmp.Or(c.Input, new(float64)), Cached: c.Cached, CacheWrite: c.CacheWrite, Output: *cmp.Or(c.Output, new(float64))}
 }
 
 // tiers returns the prices of long requests.
