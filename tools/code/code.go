@@ -25,7 +25,7 @@ type Options struct {
 	Outputs *tools.Outputs
 	// Program is the engine's argument vector in the sandbox: agent-ci with EngineCommand.
 	Program []string
-	// State is the state that scripts leave for others, also of another Tools.
+	// State is shared with earlier and later Tools of the agent.
 	State *State
 }
 
@@ -89,7 +89,7 @@ func (t *Tools) Close() (running int) {
 	cells, spare := t.cells, t.spare
 	t.cells, t.spare = nil, nil
 	t.mu.Unlock()
-	for _, c := range cells { // before their calls are cancelled, which lets scripts end
+	for _, c := range cells { // before t.cancel, because some scripts end with their calls
 		if !c.hasEnded() {
 			running++
 		}
@@ -114,8 +114,8 @@ type scriptTools struct {
 	exec         tools.Spec        // of the tool exec
 }
 
-// newScriptTools returns the names and descriptions of the tools that a script may call, and the spec of exec. That
-// declares the methods by which scripts call tools. A deferred tool is declared in its description instead.
+// newScriptTools returns the names and descriptions of the tools that a script may call, and the spec of exec. The spec
+// declares the tools as methods. Only a deferred tool has its declaration in its own description.
 func newScriptTools(all []Nested) scriptTools {
 	names := make([]string, len(all))
 	for i, n := range all {

@@ -49,7 +49,7 @@ func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, err
 	return d, nil
 }
 
-// Tools returns the tools. They cannot be called before Open.
+// Tools returns the tools. Those that it returns before Open cannot be called.
 func (d *Dynamic) Tools(outputs *tools.Outputs) []search.Candidate {
 	all := make([]search.Candidate, len(d.tools))
 	for i, tool := range d.tools {

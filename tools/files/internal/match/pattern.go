@@ -20,8 +20,8 @@ type Pattern struct {
 	needles      [][]byte   // a matching line contains at least one of them; empty if unknown
 	otherNeedles [][][]byte // a matching line contains at least one needle of each list
 	exact        bool       // every line that contains one of needles matches
-	lower        lowerCase  // if case does not matter everywhere: needles are in lower case, and are searched in lower case
-	outside      *Pattern   // in that case: a matching line without needles contains one of lettersOutsideASCII
+	lower        lowerCase  // a part of the expression ignores case: needles are in lower case, and text is searched in lower case
+	outside      *Pattern   // finds the matching lines with lettersOutsideASCII if lower is true; otherwise nil
 }
 
 // ErrNewline is the error for an expression that contains a newline.
@@ -126,7 +126,8 @@ func (p *Pattern) MatchLines(text []byte) bool {
 		return p.matchPieces(text)
 	}
 	searched := p.lower.of(text)
-	return slices.ContainsFunc(p.needles, func(n []byte) bool { return p.matchAround(n, text, searched) }) || p.outside != nil && p.outside.MatchLines(text)
+	found := slices.ContainsFunc(p.needles, func(n []byte) bool { return p.matchAround(n, text, searched) })
+	return found || p.outside != nil && p.outside.MatchLines(text)
 }
 
 // matchAround reports whether a line that contains the needle matches. searched is text as p.lower changes it.
