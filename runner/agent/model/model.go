@@ -110,7 +110,7 @@ type RequestBody struct {
 	Tools             []json.RawMessage `json:"tools,omitzero"`
 	ToolChoice        string            `json:"tool_choice,omitempty"`
 	ParallelToolCalls *bool             `json:"parallel_tool_calls,omitempty"`
-	Reasoning         *Reasoning        `json:"reasoning,omitempty"`
+	Reasoning         *reasoning        `json:"reasoning,omitempty"`
 	Include           []string          `json:"include,omitempty"`
 	Store             bool              `json:"store"` // never: each request carries the whole conversation
 	Stream            bool              `json:"stream"`
@@ -122,8 +122,7 @@ type RequestBody struct {
 	Input             []json.RawMessage `json:"input,omitzero"`
 }
 
-// Reasoning has the settings of a model with reasoning.
-type Reasoning struct {
+type reasoning struct {
 	Effort  string `json:"effort,omitempty"`
 	Summary string `json:"summary,omitempty"`
 	Context string `json:"context,omitempty"`
@@ -185,7 +184,7 @@ func (s Settings) body() (RequestBody, error) {
 		}
 	}
 	if s.Effort != "" || s.Summary != "" || s.Context != "" {
-		b.Reasoning = &Reasoning{s.Effort, s.Summary, s.Context}
+		b.Reasoning = &reasoning{s.Effort, s.Summary, s.Context}
 		b.Include = []string{"reasoning.encrypted_content"}
 	}
 	return b, nil

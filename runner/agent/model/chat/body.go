@@ -73,7 +73,10 @@ func (*Client) Body(settings json.RawMessage, history []json.RawMessage) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	b := chatBody{Model: s.Model, Tools: tools, Effort: cmp.Or(s.Reasoning, new(model.Reasoning)).Effort, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens, Stream: s.Stream, Messages: messages}
+	b := chatBody{Model: s.Model, Tools: tools, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens, Stream: s.Stream, Messages: messages}
+	if s.Reasoning != nil {
+		b.Effort = s.Reasoning.Effort
+	}
 	if b.Stream {
 		b.StreamOptions = map[string]bool{"include_usage": true}
 	}
