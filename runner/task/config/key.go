@@ -368,7 +368,7 @@ func (k *Key) findPath(path string) (found *Key, names []string) {
 	if k.Shape == GroupMap {
 		below = k.Elem
 	}
-	if listed && below.mustBeWhole() {
+	if (listed || deeper) && below.mustBeWhole() {
 		return below, nil
 	}
 	if below != nil && listed {
@@ -379,9 +379,6 @@ func (k *Key) findPath(path string) (found *Key, names []string) {
 	}
 	if !deeper {
 		return below, []string{part}
-	}
-	if below.mustBeWhole() {
-		return below, nil
 	}
 	if found, names = below.findPath(rest); names == nil {
 		return found, nil
