@@ -133,7 +133,8 @@ func Decode(raw eventlog.Event) Event {
 	return e
 }
 
-// decodeLine parses a line and decodes its data. Event would check the data for invalid JSON, as decoding does again.
+// decodeLine parses a line and decodes its data. It avoids Line.Event, which checks that the data is JSON: decoding
+// checks that anyway.
 func decodeLine(l eventlog.Line) (Event, error) {
 	raw, ok := l.Split()
 	if e := Decode(raw); ok && e.Content != nil && !errors.As(e.Damage, new(*json.SyntaxError)) {
@@ -147,8 +148,12 @@ func decodeLine(l eventlog.Line) (Event, error) {
 // is no event, or an error of r.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		for raw, err := range eventlog.Read(r) {
-			if errors.As(err, new(*eventlog.TornError)) || !yield(Decode(raw), err) {
+		for line, err := range eventlog.Lines(r) {
+			var e Event
+			if err == nil {
+				e, err = decodeLine(line)
+			}
+			if errors.As(err, new(*eventlog.TornError)) || !yield(e, err) || err != nil {
 				return
 			}
 		}
