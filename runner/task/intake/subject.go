@@ -33,21 +33,6 @@ func (s Subject) Name() string {
 	return fmt.Sprintf("Issue #%d", s.Number)
 }
 
-// transcriptEvent returns the subject for the transcript; nil for nil.
-func (s *Subject) transcriptEvent() *transcript.Subject {
-	if s == nil {
-		return nil
-	}
-	return &s.Subject
-}
-
-func subjectFromTranscript(recorded *transcript.Subject) *Subject {
-	if recorded == nil {
-		return nil
-	}
-	return &Subject{Subject: *recorded}
-}
-
 // PullRequest returns the pull request to continue or to give feedback on, or nil for other tasks.
 func (t Task) PullRequest() *forge.PullRequest {
 	if t.Pull == nil && t.Subject != nil {

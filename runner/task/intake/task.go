@@ -13,7 +13,8 @@ import (
 
 // Task describes the work of a run. It does not change after Read.
 type Task struct {
-	// Task has what the transcript keeps as it is. Its other fields are those of the same names below.
+	// Task has the fields that the transcript keeps as they are. The fields below replace its Issue, Author, Repair
+	// and Subject.
 	transcript.Task
 	Name    string // for the agent: "issue o/r#7"
 	Key     string
@@ -76,7 +77,10 @@ func ModeOf(pull *forge.PullRequest) Mode {
 func (t Task) TranscriptEvent() transcript.Task {
 	event := t.Task
 	event.SHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(t.Text)))
-	event.Subject, event.Repair = t.Subject.transcriptEvent(), (*transcript.Repair)(t.Repair)
+	event.Repair = (*transcript.Repair)(t.Repair)
+	if t.Subject != nil {
+		event.Subject = &t.Subject.Subject
+	}
 	if t.Issue != nil {
 		event.Issue = t.Issue.String()
 	}
@@ -88,7 +92,10 @@ func (t Task) TranscriptEvent() transcript.Task {
 
 // TaskFromTranscript returns the task in a run's transcript. Key and branch are in other events.
 func TaskFromTranscript(recorded transcript.Task) Task {
-	t := Task{Task: recorded, Name: recorded.Source, Subject: subjectFromTranscript(recorded.Subject), Repair: (*Repair)(recorded.Repair)}
+	t := Task{Task: recorded, Name: recorded.Source, Repair: (*Repair)(recorded.Repair)}
+	if recorded.Subject != nil {
+		t.Subject = &Subject{Subject: *recorded.Subject}
+	}
 	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()
 	}
