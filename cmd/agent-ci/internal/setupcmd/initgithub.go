@@ -199,7 +199,8 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dial
 func (g *gitHubSetup) askProvider(s *onboard.Setup, person *dialog) (err error) {
 	var names []string
 	for _, p := range onboard.Providers() {
-		if names = append(names, p.Name); g.provider == "" && person != nil {
+		names = append(names, p.Name)
+		if g.provider == "" && person != nil {
 			fmt.Fprintf(person.screen, "  %-12s %s\n", p.Name, p.Title)
 		}
 	}
