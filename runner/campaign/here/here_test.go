@@ -110,7 +110,7 @@ func TestWaitsForForge(t *testing.T) {
 	}
 }
 
-// failing is a forge without pull requests that fails so many times.
+// failing is a forge without pull requests. Its first requests fail.
 type failing struct {
 	pulls.Forge
 	fails, asked int

@@ -44,8 +44,8 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	return nil
 }
 
-// refresh is Refresh, and returns the states. It skips merged pull requests, whose state is final. State is "" for one
-// that was deleted, or that the token cannot see.
+// refresh does the work of Refresh and returns the states. It skips merged pull requests, whose state is final. State is
+// "" for one that was deleted, or that the token cannot see.
 func refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]PullOnForge, error) {
 	var all []PullOnForge
 	var questions []forge.Question
