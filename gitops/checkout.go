@@ -268,6 +268,10 @@ func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwrita
 // or left a lock. Call it before the work: otherwise a lock is only found afterwards.
 func (c *Checkout) RequireIdle(ctx context.Context) error { return c.repo.RequireIdle(ctx) }
 
+// UnfinishedOperation returns the merge, rebase or other operation that git began in the work tree and did not
+// finish. Without one, it returns a zero Operation.
+func (c *Checkout) UnfinishedOperation() Operation { return c.repo.UnfinishedOperation() }
+
 // Hide excludes paths, with everything below, from snapshots, changes and copies. It neither
 // restores nor removes them. The base commit must not contain them.
 func (c *Checkout) Hide(paths []string) { c.work.Hide(paths) }
@@ -374,7 +378,7 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
-// Types of package trees, documented there.
+// Types of the packages below, documented there.
 type (
 	Tree          = trees.Tree
 	Base          = trees.Base
@@ -388,6 +392,7 @@ type (
 	CommitOptions = trees.CommitOptions
 	MergeConflict = trees.MergeConflict
 	Labels        = trees.Labels
+	Operation     = repository.Operation
 )
 
 // The kinds of entries of a base.

@@ -61,6 +61,9 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if err := w.refuseOverwriting(ctx, change); err != nil {
 		return err
 	}
+	if unfinished := w.operationInTheWay(l.Commit != ""); unfinished.Name != "" {
+		return &blockedError{unfinished.Name + " is in progress"}
+	}
 	l.Tree = string(change.Tree)
 	for _, file := range change.Files {
 		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID, file.NewMode})

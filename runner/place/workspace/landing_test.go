@@ -40,6 +40,19 @@ func TestLandsChangeAtomically(t *testing.T) {
 	}
 }
 
+// A merge that others begin meanwhile keeps the change out, though it moves neither HEAD nor the index.
+func TestKeepsChangeOutOfMerge(t *testing.T) {
+	repo := seeded(t)
+	diverge(repo)
+	w, tree := working(t, repo.Dir)
+	tree.Write("README", "whole\n")
+	change := must.Get(w.Changes(t.Context()))(t)
+	repo.Git("merge", "-q", "--no-commit", "other")
+	w.WriteToCheckout(t.Context(), change)
+	wantStop(t, w.NotWritten(), "not_in_checkout", "where a merge is in progress")
+	must.Same(t, "", repo.Git("status", "--porcelain"), "changed files")
+}
+
 // killedLanding is a run that was killed while its change came into the checkout: after
 // its files, and after the branch, too, where it was switched.
 func killedLanding(t *testing.T, switched bool) cut {

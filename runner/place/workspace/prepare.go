@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type CheckoutNeeds struct {
 	Base           BaseBranch
 	Path           string // repository.path
 	ExpectsChanges bool   // the run is expected to change files
+	ReceivesChange bool   // the change is to be in the checkout at the end of the run
 	SharesCheckout bool   // other runs may use it too; the run changes nothing there before its end
 }
 
@@ -37,7 +39,8 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 	if err := w.claimCheckout(ctx, p.SharesCheckout); err != nil {
 		return CheckoutFailure(err)
 	}
-	if err := w.findBaseBranch(ctx, p.Base); err != nil {
+	err := w.findBaseBranch(ctx, p.Base)
+	if err := cmp.Or(w.requireFinishedOperation(p), err); err != nil { // a rebase is on no branch, either
 		return err
 	}
 	dirty, err := w.dirtyFiles(ctx)
@@ -75,6 +78,28 @@ func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 		err = &gitops.InUseError{Root: w.root, Remedy: "another run ended in it at this moment, or somebody switched it or committed; start the run again"}
 	}
 	return err
+}
+
+// requireFinishedOperation returns an error if the change would come into the middle of a merge, a rebase or
+// another operation of git. git status lists no file during some of them.
+func (w *Workspace) requireFinishedOperation(p CheckoutNeeds) error {
+	unfinished := w.operationInTheWay(!p.Base.NoneNeeded || w.base.SHA != w.checkout.StartCommit().SHA)
+	if unfinished.Name == "" || !p.ExpectsChanges || !p.ReceivesChange {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "operation_in_progress",
+		"%s is in progress in the checkout, and the change would become mixed up with it; finish it, or give it up with %s.", outcome.Sentence(unfinished.Name), unfinished.Abort)
+}
+
+// operationInTheWay returns the unfinished operation of git that the change must not come into, or a zero
+// Operation. movesHead means that HEAD moves with the change. Otherwise only the next commit matters, for
+// example after a rebase stopped for an edit.
+func (w *Workspace) operationInTheWay(movesHead bool) gitops.Operation {
+	unfinished := w.checkout.UnfinishedOperation()
+	if !movesHead && !unfinished.TakesCommit {
+		return gitops.Operation{}
+	}
+	return unfinished
 }
 
 // dirtyFiles returns the names of files with uncommitted changes for a message, or "". It keeps the

@@ -107,6 +107,46 @@ func TestRefusesUnusableCheckout(t *testing.T) {
 	}
 }
 
+// diverge adds an empty commit to main and another one to the branch other.
+func diverge(r gittest.Repo) {
+	r.Git("checkout", "-q", "-b", "other")
+	r.Git("commit", "-q", "--allow-empty", "-m", "theirs")
+	r.Git("checkout", "-q", "main")
+	r.Git("commit", "-q", "--allow-empty", "-m", "ours")
+}
+
+// A change that comes into the checkout needs a checkout in which git has finished, even if git status lists
+// no file there.
+func TestRefusesUnfinishedOperation(t *testing.T) {
+	commit := git("commit", "-q", "--allow-empty", "-m", "x")
+	merge := all(diverge, git("merge", "-q", "--no-commit", "other"))
+	bisect := all(commit, commit, git("bisect", "start", "main", "main~2"))
+	local, none := CheckoutNeeds{ReceivesChange: true, ExpectsChanges: true}, CheckoutNeeds{ReceivesChange: true, ExpectsChanges: true, Base: BaseBranch{NoneNeeded: true}}
+	for name, test := range map[string]struct {
+		make         func(gittest.Repo)
+		needs        CheckoutNeeds
+		base, reason string
+	}{
+		"a merge":                   {merge, local, "", "operation_in_progress"},
+		"a merge, uncommitted":      {merge, none, "", "operation_in_progress"},
+		"a merge, for the forge":    {merge, CheckoutNeeds{ExpectsChanges: true}, "", ""},
+		"a merge, for an answer":    {merge, CheckoutNeeds{ReceivesChange: true}, "", ""},
+		"a bisection":               {bisect, local, "", "operation_in_progress"},
+		"a bisection, uncommitted":  {bisect, none, "", ""},
+		"a bisection, another base": {bisect, none, "main", "operation_in_progress"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := seeded(t)
+			test.make(repo)
+			w := opened(t, repo.Dir)
+			must.Do(t, w.StartOn(t.Context(), test.base))
+			test.needs.Path = "."
+			wantStop(t, w.Prepare(t.Context(), test.needs), test.reason)
+		})
+	}
+}
+
 func TestClonesIntoRunDirectory(t *testing.T) {
 	repo := seeded(t)
 	repo.Git("branch", "dev")

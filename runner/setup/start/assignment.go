@@ -189,7 +189,10 @@ func (a *Assignment) checkoutNeeds(ws *workspace.Workspace) workspace.CheckoutNe
 		base.ForgeDefault = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, a.Project.Repo) }
 	}
 	shared := a.Project.Mode != publish.Nowhere && !ws.CheckedOut(a.Task.Branch)
-	return workspace.CheckoutNeeds{Base: base, Path: a.Job().Repository.Path, ExpectsChanges: a.Job().Task.Expects == "change", SharesCheckout: shared}
+	return workspace.CheckoutNeeds{
+		Base: base, Path: a.Job().Repository.Path, SharesCheckout: shared,
+		ExpectsChanges: a.Job().Task.Expects == "change", ReceivesChange: a.Project.Mode != publish.ToForge,
+	}
 }
 
 // intakeSource returns the source that reads the run's task and checks its requester.
