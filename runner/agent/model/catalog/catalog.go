@@ -6,15 +6,14 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// catalogJSON is the table that internal/tabulate makes.
+// catalogJSON is the table that internal/tabulate makes. Each row is a line, and begins with the provider and the model.
 //
 //go:embed catalog.json
-var catalogJSON []byte
+var catalogJSON string
 
 // Entry is a row of the table: a model at one provider. Unknown facts are zero.
 type Entry struct {
@@ -29,14 +28,6 @@ type Entry struct {
 	Images    bool        `json:"images,omitempty"`
 	Source    string      `json:"source"`
 }
-
-// table returns the rows of catalogJSON.
-var table = sync.OnceValue(func() (entries []Entry) {
-	if err := json.Unmarshal(catalogJSON, &entries); err != nil {
-		panic(err) // the table is part of the program; a test reads it
-	}
-	return entries
-})
 
 // providerByHost maps the hosts of APIs to providers in the table. A name with a leading dot stands for its direct subdomains.
 var providerByHost = map[string]string{
@@ -94,12 +85,21 @@ func findEntry(name, baseURL string) (e Entry, found bool) {
 	return Entry{}, false
 }
 
-// rowsOf returns the rows for a bare model name at a provider. An empty provider means all.
-func rowsOf(name, provider string) []Entry {
-	return slices.DeleteFunc(slices.Clone(table()), func(e Entry) bool {
-		isAtProvider := provider == "" || e.Provider == provider
-		return !isAtProvider || bareName(e.Model) != name
-	})
+// rowsOf returns the rows for a bare model name at a provider. An empty provider means all. It decodes no other row,
+// because a run needs few and all of them take a millisecond.
+func rowsOf(name, provider string) (rows []Entry) {
+	for line := range strings.Lines(catalogJSON) {
+		quoted := strings.SplitN(line, `"`, 9) // {"provider":"azure","model":"gpt-5",
+		if len(quoted) < 9 || provider != "" && quoted[3] != provider || bareName(quoted[7]) != name {
+			continue
+		}
+		var row Entry
+		if err := json.Unmarshal([]byte(strings.TrimRight(line, ",\n")), &row); err != nil {
+			panic(err) // the table is part of the program; a test reads it
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // commonFacts returns the facts that hold at every provider: the smallest limits, and the price and efforts if all

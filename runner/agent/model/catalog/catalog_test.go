@@ -1,9 +1,12 @@
 package catalog
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -11,10 +14,16 @@ import (
 )
 
 func TestReadsTable(t *testing.T) {
-	must.Same(t, 279, len(table()))
-	for _, e := range table() {
+	var table []Entry
+	must.Do(t, json.Unmarshal([]byte(catalogJSON), &table))
+	must.Same(t, 279, len(table))
+	for _, e := range table {
 		if e.Context <= 0 || !strings.Contains(e.Source, "models.dev ") || e.Price.Known() && (e.Price.Input > 0) != (e.Price.Output > 0) {
 			t.Errorf("%+v", e)
+		}
+		rows := rowsOf(bareName(e.Model), e.Provider)
+		if !slices.ContainsFunc(rows, func(row Entry) bool { return cmp.Equal(row, e) }) {
+			t.Errorf("%+v is not among %+v", e, rows)
 		}
 	}
 }
