@@ -45,7 +45,7 @@ func TestReadPackReportsProblems(t *testing.T) {
 	must.Same(t, nil, r.status(), "status")
 }
 
-// No git is started for a change without objects, and the pack is what git would write.
+// The pack of a change without objects is what git would write.
 func TestWritePackWithoutObjects(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
@@ -57,4 +57,27 @@ func TestWritePackWithoutObjects(t *testing.T) {
 	var pack bytes.Buffer
 	must.Do(t, c.WritePack(t.Context(), cs, &pack))
 	must.Same(t, empty, pack.String())
+}
+
+// git reads a pack of objects that are empty, stored, compressed, and read as a stream.
+func TestGitReadsWrittenPack(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Write("README", "one\n")
+	r.Commit("base")
+	c := r.open()
+	snap := must.Get(c.Snapshot(t.Context()))(t)
+	for name, size := range map[string]int{"empty": 0, "small": 15, "sixteen": 16, "stored": 4000, "compressed": 4001, "streamed": 3 << 20} {
+		r.Write("d/"+name, strings.Repeat("x", size))
+	}
+	cs := must.Get(c.Changes(t.Context(), snap))(t)
+	var pack bytes.Buffer
+	must.Do(t, c.WritePack(t.Context(), cs, &pack))
+	there := newRepo(t)
+	there.Write("README", "one\n")
+	there.Commit("base")
+	there.GitWith(nil, pack.Bytes(), "unpack-objects", "-q", "--strict")
+	for _, f := range cs.Files {
+		must.Same(t, f.NewID, there.GitWith(nil, []byte(there.Git("cat-file", "blob", f.NewID)), "hash-object", "--stdin"), f.Path)
+	}
 }

@@ -60,7 +60,7 @@ var (
 	// hooks.
 	GitPrivate = &Use{
 		Name: "git with a private git folder", program: gitOfUser,
-		commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "pack-objects", "update-index", "checkout-index", "check-attr"},
+		commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "update-index", "checkout-index", "check-attr"},
 		folder:   "the checkout, a fresh tree, or an empty folder of the run",
 		taken:    toolVariables,
 		set:      append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),

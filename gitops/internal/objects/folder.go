@@ -95,7 +95,11 @@ func (f *folder) has(id plumbing.Hash) error {
 }
 
 // object returns an object, or plumbing.ErrObjectNotFound. A pack may have an object whose loose file is damaged.
+// The cache has loose objects by the hash of their content, so one that it has needs no file.
 func (f *folder) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
+	if o, cached := f.cache.Get(id); cached {
+		return o, nil
+	}
 	o, looseErr := f.loose.EncodedObject(plumbing.AnyObject, id)
 	if looseErr == nil {
 		return o, nil

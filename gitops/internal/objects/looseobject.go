@@ -38,16 +38,8 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 // does not have exactly size bytes.
 func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
-	var compressed io.WriteCloser
 	header := fmt.Sprintf("%s %d\x00", t, size)
-	if size <= oneBlock {
-		compressed = newStored(buffered, uint16(len(header))+uint16(size))
-	} else {
-		z := s.zlib.Get().(*zlib.Writer)
-		defer s.zlib.Put(z)
-		z.Reset(buffered)
-		compressed = z
-	}
+	compressed := s.compress(buffered, int64(len(header))+size)
 	sum := newHasher(t, size)
 	if _, err := io.WriteString(compressed, header); err != nil {
 		return id, err
@@ -67,6 +59,27 @@ func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 
 // oneBlock is the size of an object, in bytes, that fits in one block of a file system: compressing it saves no space.
 const oneBlock = 4000
+
+// compress returns a zlib stream of size bytes. Close ends it.
+func (s *Store) compress(w *bufio.Writer, size int64) io.WriteCloser {
+	if size <= oneBlock {
+		return newStored(w, uint16(size))
+	}
+	z := s.zlib.Get().(*zlib.Writer)
+	z.Reset(w)
+	return pooled{z, s.zlib}
+}
+
+// pooled is a compressor that returns to its pool when it is closed.
+type pooled struct {
+	*zlib.Writer
+	pool *sync.Pool
+}
+
+func (p pooled) Close() error {
+	defer p.pool.Put(p.Writer)
+	return p.Writer.Close()
+}
 
 // stored writes a zlib stream of one uncompressed block (RFC 1950, RFC 1951 section 3.2.4).
 type stored struct {

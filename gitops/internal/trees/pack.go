@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
@@ -13,34 +12,14 @@ import (
 // WritePack writes a packfile without deltas. It contains the objects of cs.Tree that the base
 // lacks.
 func (s *Store) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
-	if err := s.writePack(ctx, cs, w); err != nil {
+	ids, err := s.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
+	if err == nil {
+		err = s.objects.WritePack(ctx, ids, w)
+	}
+	if err != nil {
 		return fmt.Errorf("write the pack: %w", err)
 	}
 	return nil
-}
-
-// emptyPack is the pack without objects, as git writes it (gitformat-pack(5)).
-const emptyPack = "PACK\x00\x00\x00\x02\x00\x00\x00\x00" +
-	"\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e"
-
-// writePack lets git pack verified copies of the objects.
-func (s *Store) writePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
-	ids, err := s.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
-	if err != nil {
-		return err
-	}
-	if len(ids) == 0 {
-		_, err := io.WriteString(w, emptyPack)
-		return err
-	}
-	if err := s.objects.CopyTo(ctx, s.objects, ids); err != nil {
-		return err
-	}
-	var list strings.Builder
-	for _, id := range ids {
-		fmt.Fprintln(&list, id)
-	}
-	return s.streamGit(ctx, strings.NewReader(list.String()), w, "pack-objects", "-q", "--stdout", "--window=0", "--no-reuse-delta")
 }
 
 // ReadPack reads a pack as WritePack writes it, from an untrusted sender. The pack must contain
