@@ -12,8 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// maxDigestFiles limits the transcripts whose digests are kept. The newest are kept.
-const maxDigestFiles = 5000
+// keptDigestFiles is the number of transcripts whose digests are kept: the newest. maxDigestFiles is the number of files
+// from which on older ones are removed.
+const (
+	keptDigestFiles = 5000
+	maxDigestFiles  = 5500
+)
 
 // DigestsPath returns the user's folder with digests of the transcripts that this machine wrote, or
 // "". It is outside of run directories, because these may come from elsewhere. In GitHub Actions it
@@ -80,19 +84,26 @@ func (n *digestFile) open(firstLine string, flags int) {
 	_ = f.Close()
 }
 
-// dropOldDigests removes the oldest files, so that one more is allowed.
+// dropOldDigests removes the oldest files if there are too many. It removes many at once, because it looks at each file
+// to find the oldest.
 func dropOldDigests(root *os.Root) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return
 	}
 	defer dir.Close()
-	all, err := dir.Readdir(-1)
-	if err != nil || len(all) < maxDigestFiles {
+	names, err := dir.ReadDir(-1)
+	if err != nil || len(names) < maxDigestFiles {
 		return
 	}
+	var all []os.FileInfo
+	for _, name := range names {
+		if info, err := name.Info(); err == nil { // else another run has removed it
+			all = append(all, info)
+		}
+	}
 	slices.SortFunc(all, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, old := range all[:len(all)-maxDigestFiles+1] {
+	for _, old := range all[:max(0, len(all)-keptDigestFiles)] {
 		_ = root.Remove(old.Name())
 	}
 }

@@ -66,7 +66,9 @@ func (r *Repository) restoreControlFiles() error {
 	}
 	for name, data := range r.controlFiles {
 		path := filepath.Join(r.PrivateDir, name)
-		if found, err := regularfile.Read(path, regularfile.Small); err == nil && bytes.Equal(found, data) {
+		found, err := regularfile.Read(path, regularfile.Small)
+		isMissing := data == nil && errors.Is(err, fs.ErrNotExist)
+		if isMissing || err == nil && bytes.Equal(found, data) {
 			continue
 		}
 		if err := replaceFile(path, data); err != nil {
