@@ -111,7 +111,7 @@ var roomKnows = map[string][]string{
 		"runner/task/settings", "runner/agent/skills", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "tools",
 	},
 	"runner/agent/skills":         {"runner/record", "runner/record/transcript", "gitops", "tools"},
-	"runner/place/workspace":      {"runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops", "policy/sandbox"},
+	"runner/place/workspace":      {"runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops", "policy/filetime", "policy/sandbox"},
 	"tools/code":                  {"policy/sandbox", "policy/secrets", "tools"},
 	"tools/agents":                {"tools"},
 	"tools/dialect":               nil,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/filetime"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
@@ -122,7 +123,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, agentTools: agentTools{toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}, createdAt: time.Now()}
+	a := &Agent{Options: o, agentTools: agentTools{toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}, createdAt: filetime.Mark()}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.retryingModel(), Log: o.Record.Log(),

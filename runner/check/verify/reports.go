@@ -13,6 +13,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/agent-ci/agent-ci/policy/filetime"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
@@ -78,6 +79,9 @@ func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (fou
 	root, found, err := c.reportsIn(script.Place, check)
 	if root != nil {
 		root.Close()
+	}
+	if len(found) > 0 {
+		filetime.Mark() // a report that the check writes again gets another time
 	}
 	return found, err
 }

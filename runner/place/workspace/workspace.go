@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/filetime"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -243,7 +244,13 @@ func (w *Workspace) markSnapshot() error {
 	if err != nil {
 		return err
 	}
-	return w.rec.Write(markFile, raw)
+	if err := w.rec.Write(markFile, raw); err != nil {
+		return err
+	}
+	if w.tree.Private() {
+		filetime.Mark() // what the agent changes in submodules is newer than the file
+	}
+	return nil
 }
 
 // markFile contains the snapshots, written by gitops, for a resumed run.

@@ -1,0 +1,19 @@
+// Package filetime separates files that change after a moment from those that changed before it. The clock of the system
+// cannot do that: on Linux, most files get their times from a clock that is up to 10 ms behind.
+package filetime
+
+import "time"
+
+// Mark returns a time between those of all files changed before the call and those of all files changed after it. It
+// waits until the clock of files has reached the present: up to 10 ms on Linux.
+func Mark() time.Time {
+	began := time.Now()
+	for {
+		next := now()
+		wasSetBack := time.Since(began) > time.Second // by a clock that goes on in any case
+		if next.After(began) || wasSetBack {
+			return next.Add(-1)
+		}
+		time.Sleep(500 * time.Microsecond)
+	}
+}
