@@ -90,6 +90,7 @@ const (
 	ListDir          = "list_dir"
 	GrepFiles        = "grep_files"
 	GlobTool         = "glob"
+	GrepTool         = "grep"
 	ViewImage        = "view_image"
 	ToolSearch       = "tool_search"
 	Task             = "task"
@@ -197,7 +198,7 @@ var Tools = []Tool{
 		Takes: []Argument{also("filePath", "file_path", "path", "absolute_path", "target_file", "file")},
 	},
 	{Name: GlobTool, Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: []Argument{also("pattern", "query", "include"), within}},
-	{Name: "grep", Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include, Takes: pattern},
+	{Name: GrepTool, Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include, Takes: pattern},
 	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS", Takes: []Argument{also("path", "dir_path", "directory", "dirPath")}},
 	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Todos, "todos", "plan", "steps")}},
 	{Name: "todoread", Kind: Plans, Family: OpenCode},

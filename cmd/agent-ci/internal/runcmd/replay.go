@@ -20,8 +20,9 @@ func ReplayCommand() cli.Command {
 The model's answers come from the transcript. The tools really run, confined as the
 job says, in a fresh tree of the base commit. Each output, the end of the work, its
 checks and its tree are compared with the record, and differences are shown.
-Times, ids, temporary folders and addresses in outputs are ignored. No model is
-asked, and nothing is published. --out keeps the replay with its pull request.
+Times, ids, temporary folders and addresses in outputs are ignored, and so is the order
+of a search's files. No model is asked, and nothing is published. --out keeps the replay
+with its pull request.
 
 If this machine did not record the run, such as one of GitHub Actions, it may do what the
 base commit (once origin has it), the AGENT_CI_ variables here and the job in --job
