@@ -9,7 +9,7 @@ import "time"
 func Mark() time.Time {
 	began := time.Now()
 	for {
-		next := now()
+		next := Now()
 		wasSetBack := time.Since(began) > time.Second // by a clock that goes on in any case
 		if next.After(began) || wasSetBack {
 			return next.Add(-1)

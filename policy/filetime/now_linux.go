@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now returns the time that a file would get if it changed now.
-func now() time.Time {
+// Now returns the time that a file would get if it changed now.
+func Now() time.Time {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &t); err != nil {
 		return time.Now()

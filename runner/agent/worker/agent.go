@@ -77,7 +77,7 @@ type Agent struct {
 	Options
 	agentTools
 	loadedSkills loadedSkills
-	createdAt    time.Time // files changed later were changed by the agent
+	createdAt    time.Time // on the clock of files; the agent changed those that are newer
 	conversation *agent.Conversation
 	shownFiles   shownFiles          // files shown to a model that writes edits as text
 	readFiles    opencode.KnownFiles // files that a model with OpenCode's tools has read
@@ -123,7 +123,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, agentTools: agentTools{toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}, createdAt: filetime.Mark()}
+	a := &Agent{Options: o, agentTools: agentTools{toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}, createdAt: filetime.Now().Add(-1)}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.retryingModel(), Log: o.Record.Log(),
