@@ -268,6 +268,10 @@ func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwrita
 // or left a lock. Call it before the work: otherwise a lock is only found afterwards.
 func (c *Checkout) RequireIdle(ctx context.Context) error { return c.repo.RequireIdle(ctx) }
 
+// WasRemoved reports whether somebody deleted or moved the work tree or its git folder, or put another git
+// folder there since Claim or Share.
+func (c *Checkout) WasRemoved() bool { return c.repo.WasRemoved() }
+
 // UnfinishedOperation returns the merge, rebase or other operation that git began in the work tree and did not
 // finish. Without one, it returns a zero Operation.
 func (c *Checkout) UnfinishedOperation() Operation { return c.repo.UnfinishedOperation() }

@@ -86,7 +86,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 // which says where the work is.
 func (r *runner) saveWork(ctx context.Context, cause error) *outcome.Stop {
 	e := r.end
-	stop := cmp.Or(workspace.ObjectFailure(cause), e.workspaceOrEmpty(r.Record).CheckoutFault(cause), e.outcome(ctx, r.Record, cause))
+	stop := cmp.Or(e.workspaceOrEmpty(r.Record).CheckoutFault(cause), e.outcome(ctx, r.Record, cause))
 	changed := stop.Outcome == outcome.Changed
 	if changed && e.Assignment.Project.Mode == publish.Nowhere {
 		e.Workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long

@@ -104,6 +104,20 @@ func (r *Repository) flock(how int) error {
 	return nil
 }
 
+// WasRemoved reports whether somebody deleted or moved the work tree or its git folder, or put another git
+// folder there since Claim or Share.
+func (r *Repository) WasRemoved() bool {
+	if !isDir(r.Root) || !isDir(r.CommonDir) {
+		return true
+	}
+	now, err := os.Stat(r.GitDir)
+	if err != nil || r.claimFile == nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	claimed, err := r.claimFile.Stat()
+	return err == nil && !os.SameFile(claimed, now)
+}
+
 func isHeldByOther(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
 // inUseError returns the error for a work tree that another run uses.

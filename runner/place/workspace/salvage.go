@@ -35,7 +35,7 @@ func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 	if w.checkout == nil {
 		return ""
 	}
-	if _, err := w.warnOfOthers(ctx); err != nil {
+	if _, err := w.warnOfOthers(ctx); err != nil && !w.wasRemoved() {
 		w.rec.Warn("checkout_changed", "agent-ci could not find out whether somebody changed the checkout during the run: %v", err)
 	}
 	switch {
@@ -60,8 +60,12 @@ func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
 	}
 	if err != nil {
 		w.workOnlyInTree = true
+		subject := "The checkout is as it was; what"
+		if w.wasRemoved() {
+			subject, err = "What", errors.New("the checkout was deleted or moved")
+		}
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v). It is in the work tree of the run, and agent-ci resume %s continues there.", err, w.rec.Path())
-		return "The checkout is as it was; what the agent changed lies in " + w.tree.ChangesFolder() + "."
+		return subject + " the agent changed lies in " + w.tree.ChangesFolder() + "."
 	}
 	note := w.settleChange(ctx, e, change)
 	if w.delivery.isPartial {
@@ -85,6 +89,9 @@ func (w *Workspace) settleChange(ctx context.Context, e RunEnd, change *gitops.C
 		return ""
 	}
 	if !e.ForCheckout || e.Resumable {
+		if w.wasRemoved() {
+			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+		}
 		return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
 	}
 	w.WriteToCheckout(ctx, change)

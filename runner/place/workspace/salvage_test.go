@@ -84,6 +84,30 @@ func TestSavesWorkOnce(t *testing.T) {
 	must.Same(t, "to be deleted\n", repo.Read("gone"), "it tells")
 }
 
+// Nothing is said of a checkout that is gone.
+func TestSavesWorkWithoutCheckout(t *testing.T) {
+	for name, test := range map[string]struct {
+		isSaved bool
+		note    string
+	}{
+		"saved before": {true, "The work is in PATCH."},
+		"unsaved":      {false, "What the agent changed lies in TREE."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			w, tree := working(t, repo.Dir)
+			work(tree)
+			var taken *gitops.ChangeSet
+			if test.isSaved {
+				taken = change(t, w)
+			}
+			must.Do(t, os.Rename(repo.Dir, repo.Dir+"-moved"))
+			note := w.Salvage(t.Context(), RunEnd{Change: taken, Take: func(ctx context.Context) (*gitops.ChangeSet, error) { return w.TakeChange(ctx, everything) }})
+			must.Same(t, strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "TREE", w.tree.ChangesFolder()).Replace(test.note), note, "it tells")
+		})
+	}
+}
+
 func TestInterruptedMoveStaysPending(t *testing.T) {
 	for name, worked := range map[string]bool{"in setup": false, "half put in": true} {
 		t.Run(name, func(t *testing.T) {

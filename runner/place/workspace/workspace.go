@@ -291,25 +291,29 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// CheckoutFault returns the outcome for a forbidden or failed git filter, or for a checkout that is missing. It
-// returns nil for any other error, and for one that already has an outcome. After commands have run, their files
-// may be the cause of a filter's failure.
+// CheckoutFault returns the outcome for a checkout that is missing, a damaged object, a path that is too deep, or a
+// forbidden or failed git filter. It returns nil for any other error, and for one that already has an outcome. After
+// commands have run, their files may be the cause of a filter's failure.
 func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
-	failed, is := errors.AsType[*gitops.FilterError](err)
+	failed, isFilter := errors.AsType[*gitops.FilterError](err)
+	objectStop := ObjectFailure(err)
 	stop, known := errors.AsType[*outcome.Stop](err)
 	hasOutcome := known && stop.Outcome != outcome.InternalError
 	switch {
-	case hasOutcome:
-		return nil
-	case w.checkout != nil && errors.Is(err, fs.ErrNotExist) && isMissing(w.root):
+	case (errors.Is(err, fs.ErrNotExist) && !hasOutcome || objectStop != nil) && w.wasRemoved():
 		return outcome.Stopf(outcome.InternalError, "unexpected", "The checkout %s was deleted or moved during the run; put it back.", w.root).Because(err)
-	case !is:
+	case objectStop != nil:
+		return objectStop
+	case hasOutcome || !isFilter:
 		return nil
 	case w.CommandsRan():
 		return filterStop(outcome.ExtensionFailed, failed, err)
 	}
 	return filterStop(outcome.InvalidInput, failed, err)
 }
+
+// wasRemoved reports whether somebody deleted or moved the checkout or its git folder.
+func (w *Workspace) wasRemoved() bool { return w.checkout != nil && w.checkout.WasRemoved() }
 
 // isMissing reports whether a path names nothing.
 func isMissing(path string) bool {

@@ -164,11 +164,37 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 }
 
 func TestNamesMissingCheckout(t *testing.T) {
-	repo := seeded(t)
-	w := opened(t, repo.Dir)
-	must.Same(t, (*outcome.Stop)(nil), w.CheckoutFault(os.ErrNotExist))
-	must.Do(t, os.Rename(repo.Dir, repo.Dir+"-moved"))
-	wantStop(t, w.CheckoutFault(os.ErrNotExist), "unexpected", "The checkout "+repo.Dir+" was deleted or moved")
+	missing, damaged := os.ErrNotExist, &gitops.ObjectError{ID: "0"}
+	for name, test := range map[string]struct {
+		do     func(gittest.Repo) error
+		err    error
+		reason string
+	}{
+		"there, a file missing":   {func(gittest.Repo) error { return nil }, missing, ""},
+		"there, an object absent": {func(gittest.Repo) error { return nil }, damaged, "damaged_repository"},
+		"moved":                   {func(r gittest.Repo) error { return os.Rename(r.Dir, r.Dir+"-moved") }, missing, "unexpected"},
+		"moved, without objects":  {func(r gittest.Repo) error { return os.Rename(r.Dir, r.Dir+"-moved") }, damaged, "unexpected"},
+		"its git folder":          {func(r gittest.Repo) error { return os.RemoveAll(r.Path(".git")) }, damaged, "unexpected"},
+		"made anew": {func(r gittest.Repo) error {
+			err := os.Rename(r.Dir, r.Dir+"-moved")
+			r.Write("README", "")
+			r.Git("init", "-q")
+			return err
+		}, damaged, "unexpected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := seeded(t)
+			w := opened(t, repo.Dir)
+			must.Do(t, w.Prepare(t.Context(), CheckoutNeeds{Path: "."}))
+			must.Do(t, test.do(repo))
+			stop := w.CheckoutFault(test.err)
+			if stop == nil && test.reason == "" {
+				return
+			}
+			wantStop(t, stop, test.reason)
+			must.Same(t, test.reason == "unexpected", strings.HasPrefix(stop.Message, "The checkout "+repo.Dir+" was deleted or moved"), stop.Message)
+		})
+	}
 }
 
 func TestClassifiesCheckoutFailures(t *testing.T) {
