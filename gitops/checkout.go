@@ -260,9 +260,14 @@ func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err err
 // process that made them died.
 func (c *Checkout) DropOwnLocks() error { return c.repo.DropOwnLocks() }
 
-// Unwritable returns a folder that a commit must write to but cannot, with the reason as an error.
-// It returns a nil error if the folder is missing.
+// Unwritable returns a file or folder that a commit must write to but cannot, with the reason as an error.
+// It returns a nil error if there is none.
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
+
+// UnwritableAmong is like Unwritable for paths of the work tree that are to be made, replaced or deleted.
+func (c *Checkout) UnwritableAmong(paths []string) (path string, err error) {
+	return c.repo.UnwritableAmong(paths)
+}
 
 // RequireIdle returns an *InUseError if a git process works in the checkout for more than a second,
 // or left a lock. Call it before the work: otherwise a lock is only found afterwards.

@@ -125,16 +125,74 @@ func (r *Repository) inUseError() error {
 	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 
-// Unwritable returns a folder that a commit must write to but cannot, with the reason as an error.
+// Unwritable returns a file or folder that a commit must write to but cannot, with the reason as an error.
 // It returns a nil error if there is none.
 func (r *Repository) Unwritable() (path string, err error) {
-	const write = 2 // W_OK of access(2)
 	for _, path := range [...]string{r.Root, r.GitDir, filepath.Join(r.CommonDir, "objects"), filepath.Join(r.CommonDir, "refs", "heads")} {
-		if err := syscall.Access(path, write); errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EROFS) {
+		if err := unwritableFolder(path); err != nil {
+			return path, err
+		}
+	}
+	for _, path := range [...]string{filepath.Join(r.GitDir, "HEAD"), r.indexPath()} {
+		if err := irreplaceable(path); err != nil {
 			return path, err
 		}
 	}
 	return "", nil
+}
+
+// UnwritableAmong is like Unwritable for paths of the work tree that are to be made, replaced or deleted.
+func (r *Repository) UnwritableAmong(paths []string) (path string, err error) {
+	seen := make(map[string]bool)
+	for _, name := range paths {
+		path := filepath.Join(r.Root, filepath.FromSlash(name))
+		if err := irreplaceable(path); err != nil {
+			return path, err
+		}
+		folder := filepath.Dir(path)
+		for folder != r.Root && !seen[folder] && !isDir(folder) { // it is to be made, too
+			folder = filepath.Dir(folder)
+		}
+		if seen[folder] {
+			continue
+		}
+		seen[folder] = true
+		if err := unwritableFolder(folder); err != nil {
+			return folder, err
+		}
+	}
+	return "", nil
+}
+
+// unwritableFolder returns the error of making or deleting a file in a folder: missing permission, a read-only file
+// system, or a folder that is immutable.
+func unwritableFolder(path string) error {
+	if err := access(path); errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
+		return err
+	}
+	return nil
+}
+
+// irreplaceable returns the error of replacing or deleting a file that is immutable, or that is a read-only mount.
+// Its permissions do not matter. It ignores links, which need not lead to a file of the checkout.
+func irreplaceable(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if err := access(path); errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
+		return err
+	}
+	return nil
+}
+
+// access returns the error of access(2) for writing.
+func access(path string) error {
+	const write = 2 // W_OK
+	err := syscall.Access(path, write)
+	if errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("immutable: %w", err)
+	}
+	return err
 }
 
 // RequireIdle returns an *InUseError if a git process works for more than a second, or has died and left a

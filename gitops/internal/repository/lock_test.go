@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -62,21 +64,40 @@ func TestConcurrentSharersCannotClaim(t *testing.T) {
 	}
 }
 
-func TestUnwritableNamesFolder(t *testing.T) {
+func TestUnwritableNamesPath(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
+	r.Write("sub/f", "")
+	r.Write("sub/g", "")
 	c := open(t, r.Dir)
-	if path, err := c.Unwritable(); err != nil {
-		t.Errorf("%s: %v", path, err)
+	changed := []string{"README", "new/deep/f", "sub/f", "sub/g/h"}
+	requireWritable := func() {
+		t.Helper()
+		path, err := c.Unwritable()
+		must.Do(t, err, path)
+		path, err = c.UnwritableAmong(changed)
+		must.Do(t, err, path)
 	}
-	if os.Getuid() == 0 {
-		t.Skip("root may write everywhere")
+	requireWritable()
+	all, files, tool, lock, unlock := []string{".git", ".git/objects", ".git/refs/heads", "sub"}, []string{".git/HEAD", ".git/index", "README"}, "chmod", "555", "755"
+	if os.Getuid() == 0 { // who may write everywhere, but to what is immutable
+		all, tool, lock, unlock = append(all, files...), "chattr", "+i", "-i"
 	}
-	r.Chmod(".git/objects", 0o555)
-	defer r.Chmod(".git/objects", 0o755)
-	if path, err := c.Unwritable(); !errors.Is(err, fs.ErrPermission) || filepath.Base(path) != "objects" {
-		t.Errorf("%s: %v", path, err)
+	for _, path := range all {
+		if out, err := exec.Command(tool, lock, r.Path(path)).CombinedOutput(); err != nil {
+			t.Skipf("%s: %s", tool, out)
+		}
+		got, err := c.Unwritable()
+		if !strings.HasPrefix(path, ".git") {
+			must.Do(t, err, got)
+			got, err = c.UnwritableAmong(changed)
+		}
+		must.Do(t, exec.Command(tool, unlock, r.Path(path)).Run())
+		if !errors.Is(err, fs.ErrPermission) || got != r.Path(path) {
+			t.Errorf("%s: got %s, %v", path, got, err)
+		}
 	}
+	requireWritable()
 }
 
 func TestHoldIndexBlocksGit(t *testing.T) {

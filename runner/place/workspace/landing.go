@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if w.tree == nil { // a bundle has no work tree to land from
 		return do()
 	}
-	if err := w.RequireAlone(); err != nil {
+	if err := cmp.Or(w.RequireAlone(), w.requireWritable()); err != nil {
 		return err
 	}
 	release, err := w.lockIndex(ctx)
@@ -64,6 +65,9 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if unfinished := w.operationInTheWay(l.Commit != ""); unfinished.Name != "" {
 		return &blockedError{unfinished.Name + " is in progress"}
 	}
+	if path, err := w.checkout.UnwritableAmong(pathsOf(change)); err != nil {
+		return &blockedError{fmt.Sprintf("%s cannot be written (%v)", path, err)}
+	}
 	l.Tree = string(change.Tree)
 	for _, file := range change.Files {
 		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID, file.NewMode})
@@ -77,6 +81,13 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	}
 	l.Done = true
 	return w.rec.WriteJSON(landingFile, l)
+}
+
+func pathsOf(change *gitops.ChangeSet) (paths []string) {
+	for _, file := range change.Files {
+		paths = append(paths, file.Path)
+	}
+	return paths
 }
 
 // landWithFilteredFiles runs do. If the repository has filters, do takes filtered files from the

@@ -52,12 +52,21 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 			"The checkout has uncommitted changes (%s); commit or stash them, so that the change contains only the agent's work.", dirty)
 	}
 	if p.ExpectsChanges { // in a checkout that is not writable, the agent would seem to have nothing to do
-		if path, err := w.checkout.Unwritable(); err != nil {
-			return outcome.Stopf(outcome.InvalidInput, "checkout_access",
-				"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
+		if err := w.requireWritable(); err != nil {
+			return err
 		}
 	}
 	return w.RequireFolder(p.Path)
+}
+
+// requireWritable returns an error if no change can come into the checkout, whatever its files are.
+func (w *Workspace) requireWritable() error {
+	path, err := w.checkout.Unwritable()
+	if err == nil {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "checkout_access",
+		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
 }
 
 // claimCheckout returns an error if this run and another user of the checkout could disturb each
