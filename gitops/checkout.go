@@ -92,6 +92,7 @@ func Open(ctx context.Context, o Options) (*Checkout, error) {
 // open opens the objects and the work tree, checks out HEAD if asked to, and reads the position.
 func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	c.objects = objects.Open(c.repo.PrivateDir, c.repo.ObjectFolders...)
+	c.objects.Lost = c.repo.LostFolders
 	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	}
 	commit, err := c.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return position{}, &objects.DamagedError{ID: id.String(), Err: plumbing.ErrObjectNotFound}
+		return position{}, c.objects.Missing(id)
 	}
 	if err != nil {
 		return position{}, err

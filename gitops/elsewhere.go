@@ -51,11 +51,13 @@ func openElsewhere(path string) (repository.Layout, *objects.Store, error) {
 	if err != nil {
 		return l, nil, err
 	}
-	folders, err := repository.ObjectFolders(l.CommonDir)
+	folders, lost, err := repository.ObjectFolders(l.CommonDir)
 	if err != nil {
 		return l, nil, err
 	}
-	return l, objects.Open("", folders...), nil
+	store := objects.Open("", folders...)
+	store.Lost = lost
+	return l, store, nil
 }
 
 // Holds reports whether a local repository contains a commit. It only reads files, and runs nothing

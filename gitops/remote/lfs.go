@@ -91,7 +91,7 @@ func copyFromLocal(ctx context.Context, path string, into lfs.Store, list []LFSO
 	if err != nil {
 		return err
 	}
-	folders, err := repository.ObjectFolders(l.CommonDir)
+	folders, _, err := repository.ObjectFolders(l.CommonDir)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +30,7 @@ type Store struct {
 	own      *folder
 	borrowed []*folder
 	zlib     *sync.Pool // compressors for loose objects
+	Lost     []string   // git folders that a borrowed one borrows from, and that were missing before Open
 }
 
 // Open opens the objects of git folders. own is the folder to write to, or "".
@@ -59,6 +63,24 @@ func (s *Store) folders() []*folder {
 
 // Reindex finds packs that another program has added to the store's own folder.
 func (s *Store) Reindex() { s.own.reindex() }
+
+// Missing returns a *DamagedError for an object that must exist and is in no folder.
+func (s *Store) Missing(id plumbing.Hash) error {
+	damaged := &DamagedError{ID: id.String(), Err: plumbing.ErrObjectNotFound}
+	lenders := slices.Clone(s.Lost)
+	for i, folder := range s.borrowed {
+		if i > 0 { // the first is the repository itself
+			lenders = append(lenders, folder.files.Root())
+		}
+	}
+	for _, dir := range lenders {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			damaged.Lender = dir
+			break
+		}
+	}
+	return damaged
+}
 
 // Has reports whether an object can be read.
 func (s *Store) Has(id plumbing.Hash) bool {
@@ -255,11 +277,15 @@ func (e *TooLargeError) Error() string {
 
 // DamagedError reports a missing, unreadable or wrong object.
 type DamagedError struct {
-	ID  string
-	Err error
+	ID     string
+	Err    error
+	Lender string // a missing git folder that the repository borrows objects from; "" for none
 }
 
 func (e *DamagedError) Error() string {
+	if e.Lender != "" {
+		return fmt.Sprintf("the repository borrows objects such as %s from %s, which is missing; restore that folder, or make a clone that has all objects itself", e.ID, e.Lender)
+	}
 	return fmt.Sprintf("the repository is damaged: object %s: %v; `git fsck` lists what is, and a new clone has it right", e.ID, e.Err)
 }
 

@@ -40,7 +40,7 @@ func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.Encode
 	}
 	switch {
 	case errors.Is(err, plumbing.ErrObjectNotFound):
-		err = &DamagedError{id.String(), plumbing.ErrObjectNotFound}
+		err = s.Missing(id)
 	case err != nil && !errors.As(err, new(*DamagedError)):
 		err = fmt.Errorf("object %s: %w", id, err)
 	}
@@ -73,7 +73,7 @@ func damaged(id plumbing.Hash, err error) error {
 	if err == nil || errors.As(err, new(*fs.PathError)) {
 		return err
 	}
-	return &DamagedError{id.String(), err}
+	return &DamagedError{ID: id.String(), Err: err}
 }
 
 // verified returns a borrowed object after verifying its hash. It holds a small object in memory

@@ -240,10 +240,10 @@ func isDir(path string) bool {
 }
 
 // ObjectFolders returns the git folders with a repository's objects: its own folder, and those in
-// objects/info/alternates, recursively.
-func ObjectFolders(commonDir string) ([]string, error) {
+// objects/info/alternates, recursively. lost lists the missing ones, which git ignores.
+func ObjectFolders(commonDir string) (list, lost []string, err error) {
 	const deepest = 5 // nesting of alternates, as in git
-	list := []string{commonDir}
+	list = []string{commonDir}
 	depth := map[string]int{commonDir: 0}
 	for i := 0; i < len(list); i++ {
 		objects := filepath.Join(list[i], "objects")
@@ -252,7 +252,7 @@ func ObjectFolders(commonDir string) ([]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the alternates of %s: %w", objects, err)
+			return nil, nil, fmt.Errorf("read the alternates of %s: %w", objects, err)
 		}
 		for line := range strings.SplitSeq(string(data), "\n") {
 			if line == "" || line[0] == '#' {
@@ -260,19 +260,24 @@ func ObjectFolders(commonDir string) ([]string, error) {
 			}
 			alternate := absolute(objects, line)
 			if filepath.Base(alternate) != "objects" || strings.HasPrefix(line, `"`) {
-				return nil, &UnsupportedError{
+				return nil, nil, &UnsupportedError{
 					Feature: fmt.Sprintf("the alternate object folder %q", line),
 					Remedy:  "run `git repack -a -d` and remove objects/info/alternates",
 				}
 			}
 			dir := filepath.Dir(alternate)
-			if _, seen := depth[dir]; !seen && depth[list[i]] < deepest && isDir(alternate) {
-				depth[dir] = depth[list[i]] + 1
+			if _, seen := depth[dir]; seen || depth[list[i]] == deepest {
+				continue
+			}
+			depth[dir] = depth[list[i]] + 1
+			if isDir(alternate) {
 				list = append(list, dir)
+			} else {
+				lost = append(lost, dir)
 			}
 		}
 	}
-	return list, nil
+	return list, lost, nil
 }
 
 // QuoteAlternate quotes a path for a colon-separated list of alternates, if needed.

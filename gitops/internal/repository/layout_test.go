@@ -88,11 +88,13 @@ func TestObjectFolders(t *testing.T) {
 	relative := must.Get(filepath.Rel(second.Path(".git/objects"), third.Path(".git/objects")))(t)
 	alternates(second, relative+"\n")
 	alternates(third, first.Path(".git/objects")+"\n") // in a ring
-	got := must.Get(repository.ObjectFolders(first.Path(".git")))(t)
+	got, lost, err := repository.ObjectFolders(first.Path(".git"))
+	must.Do(t, err)
+	must.Same(t, []string{"/nowhere"}, lost, "missing folders")
 	must.Same(t, []string{first.Path(".git"), second.Path(".git"), third.Path(".git")}, got, "folders")
 	for _, line := range []string{`"quoted/objects"`, "/some/where/else"} {
 		alternates(first, line+"\n")
-		if _, err := repository.ObjectFolders(first.Path(".git")); !errors.As(err, new(*repository.UnsupportedError)) {
+		if _, _, err := repository.ObjectFolders(first.Path(".git")); !errors.As(err, new(*repository.UnsupportedError)) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

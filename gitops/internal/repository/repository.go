@@ -27,6 +27,7 @@ type Repository struct {
 	forge         string
 	remoteURLs    map[string][]string // cached addresses of remotes, by git command
 	ObjectFolders []string            // git folders with the repository's objects; the first is its own
+	LostFolders   []string            // git folders whose objects the repository borrows, and that were missing at Open
 	modules       []Module
 	cachedIndex   cachedIndex
 	claimFile     *os.File  // the open git folder, after Claim or Share
@@ -70,7 +71,7 @@ func (r *Repository) open(git, state string) error {
 		return err
 	}
 	r.privateGit = program.Isolated(git, os.Environ(), r.Root, r.PrivateDir, r.Root)
-	r.ObjectFolders, err = ObjectFolders(r.CommonDir)
+	r.ObjectFolders, r.LostFolders, err = ObjectFolders(r.CommonDir)
 	return err
 }
 

@@ -172,7 +172,7 @@ func (r *Repository) readModule(ctx context.Context, name string) (m Module, ok 
 	if checkedOut := r.NamedBy(root, path.Join(m.Path, ".git")) == dir; !checkedOut {
 		return m, false
 	}
-	m.ObjectFolders, err = ObjectFolders(dir)
+	m.ObjectFolders, _, err = ObjectFolders(dir)
 	return m, err == nil
 }
 

@@ -248,11 +248,12 @@ func (f baseFinder) inSubmodule(at string, id plumbing.Hash, rest []string, link
 	if !ok {
 		return false, nil
 	}
-	folders, err := repository.ObjectFolders(dir)
+	folders, lost, err := repository.ObjectFolders(dir)
 	if err != nil {
 		return false, err
 	}
 	sub := baseFinder{f.repo, objects.Open("", folders...), plumbing.ZeroHash, at}
+	sub.objects.Lost = lost
 	defer func() { err = errors.Join(err, sub.objects.Close()) }()
 	commit, err := sub.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
