@@ -56,8 +56,7 @@ func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	return l.pushToOrigin(ctx, p, commit, before, out)
 }
 
-// commit makes the commit and writes the body. A resumed run continues with the commit that it made before it
-// was killed.
+// commit makes the commit. A resumed run continues with the commit that it made before it was killed.
 func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Publication) (string, error) {
 	if before.madeBy(p) {
 		out.Commit, out.Branch = before.SHA, p.Task.Branch
@@ -70,11 +69,7 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 	if p.Job.PullRequest.Commit.Sign == signGitHub {
 		l.warnInPull(p, "unsigned", "The commit is not signed: only GitHub signs it (pull_request.commit.sign: github), and it was made on this machine.")
 	}
-	commit, err := l.commitHere(ctx, p, message)
-	if err != nil {
-		return "", err
-	}
-	return commit, l.publishPull(ctx, p, out) // write the body before the push, so that it exists if the push is refused
+	return l.commitHere(ctx, p, message)
 }
 
 // pushToOrigin pushes the branch if the origin is a repository on this machine. Otherwise it sets
@@ -86,6 +81,9 @@ func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, bef
 	}
 	path, local := to.Local()
 	if _, wrong := gitops.HeadOf(path); local && wrong == nil {
+		if err := l.publishPull(ctx, p, out); err != nil { // write the body before the push, so that it exists if the push is refused
+			return err
+		}
 		return l.push(ctx, p, to, commit, before, out)
 	}
 	switch {

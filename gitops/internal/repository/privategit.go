@@ -21,6 +21,9 @@ import (
 // hooks, and its own objects.
 func (r *Repository) makePrivate(state string) (err error) {
 	if r.PrivateDir, err = os.MkdirTemp(state, "shadow-"); err == nil {
+		err = makeFolders(r.PrivateDir, "objects", "refs/heads", "info")
+	}
+	if err == nil {
 		err = r.writeGitDir(r.PrivateDir, r.configText(r.PrivateDir, os.DevNull))
 	}
 	r.controlFiles = map[string][]byte{}
@@ -95,12 +98,9 @@ func replaceFile(path string, data []byte) error {
 	return errors.Join(os.RemoveAll(path), os.Rename(f.Name(), path)) // Rename fails if path is a folder
 }
 
-// writeGitDir makes a git folder with the given configuration and copies of the repository's ignore
+// writeGitDir writes the files of a git folder: the given configuration and copies of the repository's ignore
 // and attribute rules. Later changes of the originals have no effect.
 func (r *Repository) writeGitDir(dir, config string) error {
-	if err := makeFolders(dir); err != nil {
-		return err
-	}
 	for _, file := range [...]struct{ from, to string }{
 		{filepath.Join(r.CommonDir, "info", "exclude"), "info/exclude"},
 		{filepath.Join(r.CommonDir, "info", "attributes"), attributes},
@@ -118,10 +118,13 @@ func (r *Repository) writeGitDir(dir, config string) error {
 	return os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600)
 }
 
-// makeFolders makes the required folders of a git folder.
-func makeFolders(gitDir string) error {
-	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
-		if err := os.MkdirAll(filepath.Join(gitDir, sub), 0o700); err != nil {
+// foldersForCommands are those that `git init` makes in a git folder, but for hooks and tags.
+var foldersForCommands = []string{"objects/info", "objects/pack", "refs/heads", "info"}
+
+// makeFolders makes folders in a git folder.
+func makeFolders(gitDir string, names ...string) error {
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(gitDir, name), 0o700); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,9 @@ type TreeFolder struct {
 // content, the repository's own filters, and remotes without credentials. It has no hooks.
 func (r *Repository) FillGitDir(f TreeFolder) error {
 	config := r.configText(f.SeenAt, r.Settings.hooksOverride(f.SeenAt)) + r.filterConfig() + remoteConfig(r.Settings.commandVariables)
+	if err := makeFolders(f.Dir, foldersForCommands...); err != nil {
+		return err
+	}
 	if err := r.writeGitDir(f.Dir, config); err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	if err != nil {
 		return err
 	}
-	if err := makeFolders(to); err != nil {
+	if err := makeFolders(to, foldersForCommands...); err != nil {
 		return err
 	}
 	for _, file := range [...]string{"info/exclude", "info/attributes", "info/sparse-checkout", "shallow", "index"} {
