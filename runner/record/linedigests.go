@@ -92,13 +92,13 @@ func dropOldDigests(root *os.Root) {
 		return
 	}
 	defer dir.Close()
-	names, err := dir.ReadDir(-1)
+	names, err := dir.Readdirnames(-1)
 	if err != nil || len(names) < maxDigestFiles {
 		return
 	}
 	var all []os.FileInfo
 	for _, name := range names {
-		if info, err := name.Info(); err == nil { // else another run has removed it
+		if info, err := root.Lstat(name); err == nil { // else another run has removed it
 			all = append(all, info)
 		}
 	}
