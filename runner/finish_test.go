@@ -44,7 +44,7 @@ func recorded(t *testing.T) *record.Record {
 func begun(t *testing.T, job string) *record.Record {
 	t.Helper()
 	rec := recorded(t)
-	must.Do(t, errors.Join(rec.Begin(transcript.RunStarted{RunID: "run-1", Job: []byte(job)}), rec.Append(transcript.TypeWorkspace, transcript.Workspace{BaseSHA: "c0ffee"})))
+	must.Do(t, errors.Join(rec.Begin(transcript.RunStarted{RunID: "run-1", Job: []byte(job)}), rec.Append(transcript.Workspace{BaseSHA: "c0ffee"})))
 	return rec
 }
 

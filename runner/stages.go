@@ -92,7 +92,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) error {
 		return nil
 	}
 	r.Record.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
-		workspace.BaseName(rd.Workspace.Base()), rd.Task.Pull.Number, earlier.DescribeConflicts())
+		workspace.BaseName(rd.Workspace.Base()), rd.Task.Pull.Number, publish.DescribeConflicts(earlier.Conflicts))
 	return rd.Agent.Tell(earlier.DescribeUnmerged())
 }
 
@@ -358,7 +358,7 @@ func (r *runner) inspectChange(ctx context.Context, w work, j *job.Job, change *
 	nothingFound := r.end.inspection.Empty() && found.Empty()
 	r.end.inspection = found
 	if !nothingFound {
-		if err := r.Record.Append(transcript.TypeInspection, found); err != nil {
+		if err := r.Record.Append(found); err != nil {
 			return err
 		}
 	}

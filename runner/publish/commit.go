@@ -61,7 +61,7 @@ func (m Publisher) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOption
 // recordStep records a publishing step, as one of the run's change or of its lessons.
 func (m Publisher) recordStep(step transcript.Publish) error {
 	step.About = m.subject
-	return m.Record.Append(transcript.TypePublish, step)
+	return m.Record.Append(step)
 }
 
 // signature returns the person in GIT_<role>_NAME and GIT_<role>_EMAIL, or else agent-ci. role is AUTHOR or

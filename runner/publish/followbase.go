@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -104,7 +103,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, current BaseBranch) erro
 	}
 	if p.InCheckout == nil { // a closed transcript has the old pack's digest, so keep that pack
 		patch, err := f.Workspace.WritePatch(ctx, moved, base.SHA)
-		return cmp.Or(err, f.Record.Append(transcript.TypeChange, patch))
+		return cmp.Or(err, f.Record.Append(patch))
 	}
 	return f.Workspace.SaveChange(ctx, moved, base.SHA)
 }
@@ -125,7 +124,7 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, current BaseBranch) (
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
 		err = outcome.Stopf(outcome.Conflict, "base_moved",
 			"%s moved from %s to %s during the run, and the change conflicts with it: %s; run again, or apply %s by hand.",
-			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), describeConflicts(conflict.Conflicts), f.Record.Join(record.PatchFile)).Because(conflict)
+			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), DescribeConflicts(conflict.Conflicts), f.Record.Join(record.PatchFile)).Because(conflict)
 	}
 	return base, moved, err
 }
@@ -133,8 +132,8 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, current BaseBranch) (
 // maxConflictsShown is how many conflicting files a message names.
 const maxConflictsShown = 10
 
-// describeConflicts lists the conflicting files with the reasons, up to maxConflictsShown of them.
-func describeConflicts(conflicts []gitops.MergeConflict) string {
+// DescribeConflicts lists the conflicting files with the reasons, up to maxConflictsShown of them.
+func DescribeConflicts(conflicts []gitops.MergeConflict) string {
 	var files []string
 	for _, c := range conflicts {
 		files = append(files, fmt.Sprintf("%s (%s)", markdown.FileName(c.Path), c.Why))
@@ -161,9 +160,6 @@ type MergedChange struct {
 
 // Clean reports whether the change merged without conflicts.
 func (m *MergedChange) Clean() bool { return len(m.Conflicts) == 0 }
-
-// DescribeConflicts lists the conflicting files with the reasons.
-func (m *MergedChange) DescribeConflicts() string { return describeConflicts(m.Conflicts) }
 
 // DescribeUnmerged returns a message for the agent about the conflicting files, or "".
 func (m *MergedChange) DescribeUnmerged() string {

@@ -151,7 +151,7 @@ func TestCountsUnnamedConflicts(t *testing.T) {
 	for i := range maxConflictsShown + 3 {
 		conflicts = append(conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f%d", i), Why: "both changed it"})
 	}
-	if got := describeConflicts(conflicts); !strings.HasSuffix(got, "f9 (both changed it) and 3 more") {
+	if got := DescribeConflicts(conflicts); !strings.HasSuffix(got, "f9 (both changed it) and 3 more") {
 		t.Error(got)
 	}
 }

@@ -59,7 +59,7 @@ func (w *world) run(id string) {
 	raw, err := json.Marshal(w.job())
 	w.must(err)
 	w.must(w.Record.Begin(transcript.RunStarted{RunID: id, Key: "greet", Job: raw}))
-	w.must(w.Record.Append(transcript.TypeTask, transcript.Task{Source: "prompt", Title: "Greet the reader", Text: "Greet the reader."}))
+	w.must(w.Record.Append(transcript.Task{Source: "prompt", Title: "Greet the reader", Text: "Greet the reader."}))
 	w.Workspace, err = workspace.Open(w.t.Context(), w.Record, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")})
 	w.must(err)
 	w.t.Cleanup(func() { w.Workspace.Close() })

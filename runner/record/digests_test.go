@@ -36,7 +36,7 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	must.Do(t, err)
 	err = rec.Begin(started)
 	if err == nil {
-		err = rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pushed", Message: "Done.", Files: files})
+		err = rec.Append(transcript.RunFinished{Outcome: "changed", Reason: "pushed", Message: "Done.", Files: files})
 	}
 	must.Do(t, err)
 	view := must.Get(rec.FoldEvents(nil))(t)
@@ -202,7 +202,7 @@ func dropLastLine(t *testing.T, path string) {
 
 func TestChecksRunWithoutDigests(t *testing.T) {
 	rec, _ := begun(t)
-	must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed"}))
+	must.Do(t, rec.Append(transcript.RunFinished{Outcome: "changed"}))
 	must.Do(t, rec.WriteJSON(ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}))
 	if checked := checkRun(t, rec.Directory); checked.Head != rec.Log().Head() || len(checked.Differences) > 0 || len(checked.Notes) != 1 {
 		t.Errorf("%+v", checked)

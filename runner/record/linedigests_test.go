@@ -16,7 +16,7 @@ func noted(t *testing.T, folder string) *Record {
 	r.DigestsFolder = folder
 	must.Do(t, r.Make(filepath.Join(t.TempDir(), "run"), nil))
 	for _, code := range []string{"one", "two", "three"} {
-		must.Do(t, r.Append(transcript.TypeWarning, transcript.Warning{Code: code}))
+		must.Do(t, r.Append(transcript.Warning{Code: code}))
 	}
 	t.Cleanup(r.Close)
 	return r
@@ -69,7 +69,7 @@ func TestRecognisesOwnRecords(t *testing.T) {
 			_, err = again.Reopen(nil)
 		}
 		if err == nil {
-			err = again.Append(transcript.TypeWarning, transcript.Warning{Code: "four"})
+			err = again.Append(transcript.Warning{Code: "four"})
 		}
 		must.Do(t, err)
 		again.Close()

@@ -171,27 +171,27 @@ func (r *Record) HookUse(name string) (found transcript.HookUse) {
 func (r *Record) Log() *eventlog.Log { return r.log }
 
 // Append is AppendBy for an event of the run's own agent.
-func (r *Record) Append(kind transcript.Type, data any) error { return r.AppendBy("", kind, data) }
+func (r *Record) Append(data any) error { return r.AppendBy("", data) }
 
 // AppendBy folds an event of an agent, and writes it if there is a transcript. The run's own agent
 // has the name "". An event that can't be written still counts for the result.
-func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
+func (r *Record) AppendBy(agent string, data any) error {
 	if r.log == nil {
-		return r.foldUnwritten(agent, kind, data)
+		return r.foldUnwritten(agent, data)
 	}
 	log := r.log
 	if agent != "" {
 		log = log.ForAgent(agent)
 	}
-	if _, err := log.Append(kind, data); err != nil {
-		return cmp.Or(fmt.Errorf("write transcript: %w", err), r.foldUnwritten(agent, kind, data))
+	if _, err := log.Append(transcript.TypeOf(data), data); err != nil {
+		return cmp.Or(fmt.Errorf("write transcript: %w", err), r.foldUnwritten(agent, data))
 	}
 	return nil
 }
 
 // foldUnwritten folds an event that was not written.
-func (r *Record) foldUnwritten(agent string, kind transcript.Type, data any) error {
-	e, err := eventlog.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
+func (r *Record) foldUnwritten(agent string, data any) error {
+	e, err := eventlog.NewEvent(cmp.Or(agent, transcript.MainAgent), transcript.TypeOf(data), data, r.Redact)
 	if err == nil {
 		r.state.fold(e, nil)
 	}
@@ -207,9 +207,9 @@ func (r *Record) Conclude(end transcript.RunFinished, writeErr error) (*transcri
 	})
 	err := writeErr
 	if err == nil {
-		err = cmp.Or(r.Append(transcript.TypeRunFinished, end), r.SyncLog())
+		err = cmp.Or(r.Append(end), r.SyncLog())
 	} else {
-		_ = r.foldUnwritten("", transcript.TypeRunFinished, end) // cannot fail: end contains only texts and numbers
+		_ = r.foldUnwritten("", end) // cannot fail: end contains only texts and numbers
 	}
 	view := r.state.conclude()
 	view.Started.RunID = cmp.Or(view.Started.RunID, r.ID)
@@ -225,11 +225,11 @@ func (r *Record) Begin(event transcript.RunStarted) error {
 		return nil
 	}
 	r.started = true
-	if err := r.Append(transcript.TypeRunStarted, event); err != nil {
+	if err := r.Append(event); err != nil {
 		return err
 	}
 	for _, w := range r.warnings.all {
-		if err := r.Append(transcript.TypeWarning, w); err != nil {
+		if err := r.Append(w); err != nil {
 			return err
 		}
 	}
@@ -248,7 +248,7 @@ func (r *Record) ContinueWarnings(warnings []transcript.Warning) {
 func (r *Record) Warn(code, format string, args ...any) {
 	w := transcript.Warning{Code: code, Message: outcome.ShortenNames(r.Redact(fmt.Sprintf(format, args...)))}
 	if isNew := r.warnings.add(w); isNew && r.started { // the job may be loaded twice, for another base
-		_ = r.Append(transcript.TypeWarning, w) // an error does not matter: a failing transcript is reported at the end
+		_ = r.Append(w) // an error does not matter: a failing transcript is reported at the end
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,7 +83,7 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	rec.Warn("code", "A warning.")
 	plan := transcript.Plan{Steps: []transcript.PlanStep{{Step: "Take " + secret + ".", Status: "completed"}}}
 	change := transcript.Change{Files: []changeset.File{{Path: secret + ".txt"}}} // a name may hold a secret
-	must.Do(t, errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(transcript.TypePlan, plan), rec.Append(transcript.TypeChange, change), rec.SyncLog()))
+	must.Do(t, errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(plan), rec.Append(change), rec.SyncLog()))
 	view := must.Get(rec.Conclude(transcript.RunFinished{Outcome: "changed"}, nil))(t)
 	rec.Warn("late", "Nobody sees it.")
 	result := ResultFromView(view)
@@ -99,11 +100,11 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 func TestRedactsSecretsInEvents(t *testing.T) {
 	rec, _ := begun(t)
 	rec.SetSecrets([]secrets.Value{{Name: "TOKEN", Secret: secret}}) // which was not known at the beginning
-	must.Do(t, errors.Join(rec.Append(transcript.TypePlan, transcript.Plan{Explanation: "Take " + secret + "."}), rec.SyncLog()))
+	must.Do(t, errors.Join(rec.Append(transcript.Plan{Explanation: "Take " + secret + "."}), rec.SyncLog()))
 	if log := content(t, rec.Join(TranscriptFile)); strings.Contains(log, secret) || !strings.Contains(log, "[secret TOKEN]") {
 		t.Errorf("on disk is %s", log)
 	}
-	if err := rec.Append(transcript.TypePlan, func() {}); err == nil || !strings.HasPrefix(err.Error(), "write transcript: ") {
+	if err := rec.Append(transcript.Setup{Seconds: math.NaN()}); err == nil || !strings.HasPrefix(err.Error(), "write transcript: ") {
 		t.Errorf("what is no JSON is appended: %v", err)
 	}
 }
@@ -124,7 +125,7 @@ func TestRefusesAlteredTranscript(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec, _ := begun(t)
-			must.Do(t, rec.Append(transcript.TypeTask, transcript.Task{Text: "Greet."}))
+			must.Do(t, rec.Append(transcript.Task{Text: "Greet."}))
 			view, err := rec.View()
 			if err != nil || view.Task.Text != "Greet." {
 				t.Fatalf("%+v, %v", view, err)

@@ -200,7 +200,7 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 	if list != nil {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
 	}
-	return s.Record.Append(transcript.TypeMCPServer, event)
+	return s.Record.Append(event)
 }
 
 // recordReady saves the server's list of tools in the run directory, and records the tools offered to the

@@ -54,5 +54,5 @@ func (h *Hooks) RecordList() error {
 	for _, hook := range h.All {
 		list.Hooks = append(list.Hooks, hook.ActiveHook)
 	}
-	return h.Record.Append(transcript.TypeHooks, list)
+	return h.Record.Append(list)
 }

@@ -191,7 +191,7 @@ func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 		h.requestedStop = cmp.Or(h.requestedStop, error(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.Event, sentence(r.Reason))))
 		h.mu.Unlock()
 	}
-	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
+	return h.Record.AppendBy(q.call.Agent, event)
 }
 
 // StopReason returns the error that ends the run because a hook demanded that, or nil.

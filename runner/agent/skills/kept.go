@@ -42,7 +42,7 @@ func (o Offer) Write(rec *record.Record) error {
 	for _, s := range o.Skills {
 		event.Skills = append(event.Skills, transcript.Skill{Name: s.Name, Path: s.Path, SHA256: s.SHA256, Bytes: s.Bytes})
 	}
-	return rec.Append(transcript.TypeSkills, event)
+	return rec.Append(event)
 }
 
 // ReadOffer reads the offer of a recorded run from its directory. It returns an error if the file's digest differs

@@ -101,7 +101,7 @@ const maxWarningBytes = 500
 func (c *child) runTurn(ctx context.Context) {
 	status, reason := c.work(ctx)
 	work := c.agent.Work()
-	_ = c.starter.team.options.Record.AppendBy(c.id, transcript.TypeAgentFinished, transcript.AgentFinished{Status: status.State, Reason: reason, Text: status.Text})
+	_ = c.starter.team.options.Record.AppendBy(c.id, transcript.AgentFinished{Status: status.State, Reason: reason, Text: status.Text})
 	t := c.starter.team
 	t.mu.Lock()
 	defer t.mu.Unlock()

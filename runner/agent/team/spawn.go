@@ -40,7 +40,7 @@ func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname st
 	defer m.team.mu.Unlock()
 	event := c.startEvent()
 	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlierAgents)+len(m.team.children), order.Fork, order.Effort, c.agent.Model.Profile.Price
-	if err := m.team.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, event); err != nil {
+	if err := m.team.options.Record.AppendBy(c.id, event); err != nil {
 		return "", "", err
 	}
 	c.beginTurn()

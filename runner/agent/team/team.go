@@ -73,7 +73,7 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 		}
 		killed = append(killed, a.Name)
 		a.Status, a.Reason = agents.Shutdown, "killed"
-		if err := rec.AppendBy(a.ID, transcript.TypeAgentFinished, transcript.AgentFinished{Status: a.Status, Reason: a.Reason}); err != nil {
+		if err := rec.AppendBy(a.ID, transcript.AgentFinished{Status: a.Status, Reason: a.Reason}); err != nil {
 			return err
 		}
 	}

@@ -382,7 +382,7 @@ func (a *Agent) recordPlan(p plan.Plan) error {
 		recorded.Steps = append(recorded.Steps, transcript.PlanStep(step))
 	}
 	a.work.Plan = recorded
-	return a.Record.Append(transcript.TypePlan, recorded)
+	return a.Record.Append(recorded)
 }
 
 // planText returns the agent's plan as a list, for the conversation.

@@ -286,7 +286,7 @@ func (c Checks) recordCommand(kind string, script confine.Script, ran confine.Sc
 	if err != nil {
 		return err
 	}
-	return c.Record.Append(transcript.TypeSetup, transcript.Setup{
+	return c.Record.Append(transcript.Setup{
 		Kind: kind, Name: script.Name, Run: script.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log, Tail: tail,
 	})
 }

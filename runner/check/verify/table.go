@@ -41,7 +41,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	return table, c.Record.Append(transcript.TypeVerify, table)
+	return table, c.Record.Append(table)
 }
 
 // VerifyChange runs the checks on a change and records the table. It adds postponed base results to before.
@@ -71,7 +71,7 @@ func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.Ch
 	if err := c.prove(ctx, attempt, change, &table); err != nil {
 		return transcript.Verify{}, err
 	}
-	return table, c.Record.Append(transcript.TypeVerify, table)
+	return table, c.Record.Append(table)
 }
 
 // VerifyOnNewBase runs the checks on a change that was moved to another base. If some fail, it runs

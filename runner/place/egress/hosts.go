@@ -115,7 +115,7 @@ func (c *Control) recordRequest(by string, asked proxy.Request) error {
 		h.refused++
 	}
 	event.Request = asked.Request // the event of all equal requests shows the first one
-	return c.Record.Append(transcript.TypeNetwork, event)
+	return c.Record.Append(event)
 }
 
 // proxyRemark returns a remark on a request that goes through the machine's proxy.

@@ -86,7 +86,7 @@ func (c *Control) recordFinalUses(by string) {
 // recordUse records that commands have used a credential uses times so far. ended marks the final count.
 func (c *Control) recordUse(key use, uses int, ended bool) error {
 	event := transcript.SecretUsed{Sandbox: key.by, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
-	if err := c.Record.Append(transcript.TypeSecretUsed, event); err != nil {
+	if err := c.Record.Append(event); err != nil {
 		return fmt.Errorf("record the use of a secret: %w", err)
 	}
 	return nil

@@ -128,7 +128,7 @@ func (s *service) recordState(state, why string, ended bool) error {
 		code := s.exitCode()
 		event.ExitCode = &code
 	}
-	return s.record.Append(transcript.TypeService, event)
+	return s.record.Append(event)
 }
 
 // exited returns a channel that is closed when the service exits. It is nil for an external service.

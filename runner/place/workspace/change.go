@@ -93,7 +93,7 @@ func (w *Workspace) SaveChange(ctx context.Context, change *gitops.ChangeSet, mo
 	if movedTo == "" {
 		w.rec.Remove(record.WorkPackFile)
 	}
-	return w.rec.Append(transcript.TypeChange, kept)
+	return w.rec.Append(kept)
 }
 
 // SaveOriginalPack saves the pack of the original change before the pack of the rebased change

@@ -155,7 +155,7 @@ func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask,
 		}
 		return b.withBundleRestrictions(*j)
 	}
-	return errors.Join(h.Record.Append(transcript.TypePlan, b.View.Plan), h.Record.Append(transcript.TypeVerify, p.Verification))
+	return errors.Join(h.Record.Append(b.View.Plan), h.Record.Append(p.Verification))
 }
 
 // verification returns the bundle's check results, or a passed table without checks.
@@ -230,7 +230,7 @@ func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, 
 		return nil, err
 	}
 	patch, err := h.Workspace.WritePatch(ctx, change, "")
-	return change, cmp.Or(err, h.Record.Append(transcript.TypeChange, patch))
+	return change, cmp.Or(err, h.Record.Append(patch))
 }
 
 // Admit judges the change of p by this half's rules. It returns the bundle's lessons.

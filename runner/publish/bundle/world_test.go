@@ -125,18 +125,18 @@ func (w *world) write(rec *record.Record, says told) {
 		w.must(err)
 	}
 	w.must(rec.Begin(says.started))
-	w.must(rec.Append(transcript.TypeTask, says.task))
-	w.must(rec.Append(transcript.TypeWorkspace, says.workspace))
+	w.must(rec.Append(says.task))
+	w.must(rec.Append(says.workspace))
 	if says.change != nil {
-		w.must(rec.Append(transcript.TypeChange, *says.change))
+		w.must(rec.Append(*says.change))
 	}
 	if says.verify != nil {
-		w.must(rec.Append(transcript.TypeVerify, *says.verify))
+		w.must(rec.Append(*says.verify))
 	}
 	if says.finished.Outcome != "" {
 		says.finished.Files, err = rec.Digests(w.t.Context())
 		w.must(err)
-		w.must(rec.Append(transcript.TypeRunFinished, says.finished))
+		w.must(rec.Append(says.finished))
 	}
 	w.must(rec.SyncLog())
 	w.must(rec.WriteJSON(record.ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}))

@@ -87,7 +87,7 @@ func (s Poster) postObject(ctx context.Context, raw json.RawMessage) (*Posted, e
 		return nil, err
 	}
 	step.Step, step.Number, step.HeadSHA = s.Publish.As, s.Subject.Number, s.Subject.HeadSHA
-	return &Posted{step, s.Subject}, s.Record.Append(transcript.TypePublish, step)
+	return &Posted{step, s.Subject}, s.Record.Append(step)
 }
 
 // earlierPost is a comment or review that a run posted for this task. input identifies what it was about.
@@ -155,7 +155,7 @@ func (s Poster) postLabels(ctx context.Context, raw json.RawMessage) (step trans
 		return step, nil
 	}
 	intent := transcript.Publish{Step: job.AsLabels, Number: s.Subject.Number, URL: s.Subject.URL, Operation: transcript.PublishBegun, Labels: missing}
-	if err := s.Record.Append(transcript.TypePublish, intent); err != nil {
+	if err := s.Record.Append(intent); err != nil {
 		return step, err
 	}
 	return step, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.Subject.Number), s.repository().AddLabels(ctx, s.Subject.Number, missing))

@@ -135,7 +135,7 @@ func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 		return nil
 	}
 	l.lastRecorded = now
-	return l.rec.Append(transcript.TypeLessons, now)
+	return l.rec.Append(now)
 }
 
 // ForReviewers returns the lessons in a change for reviewers. It reads the change itself, not a bundle's record.

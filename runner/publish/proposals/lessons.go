@@ -123,7 +123,7 @@ func (l *Lessons) RecordFromBase() error {
 	if l.event == nil {
 		return nil
 	}
-	return l.rec.Append(transcript.TypeMemory, l.event)
+	return l.rec.Append(l.event)
 }
 
 // toTranscript converts lessons to those of the transcript.

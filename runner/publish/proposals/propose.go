@@ -44,7 +44,7 @@ func (l *Lessons) LessonTaker() worker.TakeLesson {
 
 // propose records a lesson and adds it to the proposed ones.
 func (l *Lessons) propose(lesson memory.Lesson) error {
-	if err := l.rec.Append(transcript.TypeLesson, transcript.Lesson(lesson)); err != nil {
+	if err := l.rec.Append(transcript.Lesson(lesson)); err != nil {
 		return err
 	}
 	l.proposed = append(l.proposed, lesson)

@@ -63,8 +63,8 @@ func (w *world) run(ago time.Duration, out string, task transcript.Task) *record
 	w.must(rec.Make(path, nil))
 	w.t.Cleanup(rec.Close)
 	w.must(rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`)}))
-	w.must(rec.Append(transcript.TypeTask, task))
-	w.must(rec.Append(transcript.TypeWorkspace, transcript.Workspace{Repository: "octo/widgets", BaseSHA: "a"}))
+	w.must(rec.Append(task))
+	w.must(rec.Append(transcript.Workspace{Repository: "octo/widgets", BaseSHA: "a"}))
 	return rec
 }
 

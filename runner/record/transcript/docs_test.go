@@ -55,7 +55,7 @@ func TestEventsAreDocumented(t *testing.T) {
 		}
 	}
 	want.WriteString("\n## " + tail)
-	for kind := range decoders {
+	for kind := range contents {
 		if !named[kind] {
 			t.Errorf("%s has no section %s", eventsPage, kind)
 		}

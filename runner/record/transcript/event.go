@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ type Type = eventlog.Type
 // MainAgent is the Agent of events of the run's own agent.
 const MainAgent = eventlog.MainAgent
 
-// The event types. decoders has the type of their data.
+// The event types. contents has the type of their data.
 const (
 	TypeRunStarted    Type = "run.started"
 	TypeTask          Type = "task"
@@ -68,60 +69,69 @@ const (
 	TypeRunFinished   Type = "run.finished"
 )
 
-// decoders maps event types to functions that decode their data.
-var decoders = map[Type]func(json.RawMessage) (any, error){
-	TypeRunStarted:    decodeAs[RunStarted],
-	TypeTask:          decodeAs[Task],
-	TypeWorkspace:     decodeAs[Workspace],
-	TypePolicy:        decodeAs[Policy],
-	TypeSetup:         decodeAs[Setup],
-	TypeNetwork:       decodeAs[HostRequest],
-	TypeSecretUsed:    decodeAs[SecretUsed],
-	TypeService:       decodeAs[Service],
-	TypeMCPServer:     decodeAs[MCPServer],
-	TypeHooks:         decodeAs[Hooks],
-	TypeSkills:        decodeAs[Skills],
-	TypeHook:          decodeAs[HookAnswer],
-	TypeModelRequest:  decodeAs[ModelRequest],
-	TypeModelResponse: decodeAs[ModelResponse],
-	TypeModelRetry:    decodeAs[ModelRetry],
-	TypeModelFailure:  decodeAs[ModelFailure],
-	TypeModelFallback: decodeAs[ModelFallback],
-	TypeCompaction:    decodeAs[Compaction],
-	TypeAgentStarted:  decodeAs[AgentStarted],
-	TypeAgentFinished: decodeAs[AgentFinished],
-	TypeToolStarted:   decodeAs[ToolStarted],
-	TypeToolFinished:  decodeAs[ToolFinished],
-	TypePlan:          decodeAs[Plan],
-	TypeVerify:        decodeAs[Verify],
-	TypeChange:        decodeAs[Change],
-	TypeInspection:    decodeAs[Inspection],
-	TypePublish:       decodeAs[Publish],
-	TypeMemory:        decodeAs[Memory],
-	TypeLesson:        decodeAs[Lesson],
-	TypeLessons:       decodeAs[Lessons],
-	TypeWarning:       decodeAs[Warning],
-	TypeRunResumed:    decodeAs[RunResumed],
-	TypeRunFinished:   decodeAs[RunFinished],
+// contents has the zero value of the data for each event type.
+var contents = map[Type]any{
+	TypeRunStarted:    RunStarted{},
+	TypeTask:          Task{},
+	TypeWorkspace:     Workspace{},
+	TypePolicy:        Policy{},
+	TypeSetup:         Setup{},
+	TypeNetwork:       HostRequest{},
+	TypeSecretUsed:    SecretUsed{},
+	TypeService:       Service{},
+	TypeMCPServer:     MCPServer{},
+	TypeHooks:         Hooks{},
+	TypeSkills:        Skills{},
+	TypeHook:          HookAnswer{},
+	TypeModelRequest:  ModelRequest{},
+	TypeModelResponse: ModelResponse{},
+	TypeModelRetry:    ModelRetry{},
+	TypeModelFailure:  ModelFailure{},
+	TypeModelFallback: ModelFallback{},
+	TypeCompaction:    Compaction{},
+	TypeAgentStarted:  AgentStarted{},
+	TypeAgentFinished: AgentFinished{},
+	TypeToolStarted:   ToolStarted{},
+	TypeToolFinished:  ToolFinished{},
+	TypePlan:          Plan{},
+	TypeVerify:        Verify{},
+	TypeChange:        Change{},
+	TypeInspection:    Inspection{},
+	TypePublish:       Publish{},
+	TypeMemory:        Memory{},
+	TypeLesson:        Lesson{},
+	TypeLessons:       Lessons{},
+	TypeWarning:       Warning{},
+	TypeRunResumed:    RunResumed{},
+	TypeRunFinished:   RunFinished{},
 }
 
-func decodeAs[T any](raw json.RawMessage) (any, error) {
-	var data T
-	err := plainjson.Unmarshal(raw, &data)
-	return data, err
+// TypeOf returns the type of an event with this data, or with the data behind a pointer.
+func TypeOf(data any) Type {
+	content := reflect.TypeOf(data)
+	if content.Kind() == reflect.Pointer {
+		content = content.Elem()
+	}
+	for t, zero := range contents {
+		if reflect.TypeOf(zero) == content {
+			return t
+		}
+	}
+	panic(fmt.Sprintf("no event has data of the type %v", content))
 }
 
 // Decode returns an event with its decoded data. A call gets the event's agent.
 func Decode(raw eventlog.Event) Event {
 	e := Event{Event: raw}
-	decode := decoders[e.Type]
-	if decode == nil {
+	zero, known := contents[e.Type]
+	if !known {
 		return e
 	}
-	var err error
-	if e.Content, err = decode(e.Data); err != nil {
+	data := reflect.New(reflect.TypeOf(zero))
+	if err := plainjson.Unmarshal(e.Data, data.Interface()); err != nil {
 		e.Damage = fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
+	e.Content = data.Elem().Interface()
 	switch d := e.Content.(type) {
 	case ToolStarted:
 		d.Agent = e.OtherAgent()

@@ -146,7 +146,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := newRecord(t)
-			must.Do(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"}))
+			must.Do(t, rec.Append(transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"}))
 			view := must.Get(rec.FoldEvents(nil))(t)
 			result := record.ResultFromView(view)
 			result.TranscriptSHA256 = rec.Log().Head()
@@ -163,12 +163,12 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 
 func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 	rec := newRecord(t)
-	must.Do(t, rec.Append(transcript.TypePolicy, transcript.Policy{SandboxPath: "/trees/567100680939/tree"}))
+	must.Do(t, rec.Append(transcript.Policy{SandboxPath: "/trees/567100680939/tree"}))
 	for number, output := range map[int]string{1: "Wall time: 0.2 s\n/tmp/new/a.go\n/trees/567100680939/tree/b.go", 2: "other"} {
-		must.Do(t, rec.Append(transcript.TypeToolFinished, transcript.ToolFinished{Number: number, Output: output}))
+		must.Do(t, rec.Append(transcript.ToolFinished{Number: number, Output: output}))
 	}
 	ofScript := transcript.ToolFinished{Number: 2, Caller: 1, Tool: "read_file", Output: "of a script"}
-	must.Do(t, rec.Append(transcript.TypeToolFinished, ofScript))
+	must.Do(t, rec.Append(ofScript))
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}, Policy: transcript.Policy{SandboxPath: "/trees/248100680939/tree"}}}
 	found := must.Get(r.CompareOutputs([]transcript.ToolFinished{
 		ofScript,
@@ -188,7 +188,7 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 		for i, name := range calls {
 			ended = append(ended, transcript.ToolFinished{Number: i + 1, Caller: 1, Tool: "read_file", Output: "of " + name})
 			began := transcript.ToolStarted{Number: i + 1, Caller: 1, Tool: "read_file", Input: root + "/" + name}
-			must.Do(t, errors.Join(rec.Append(transcript.TypeToolStarted, began), rec.Append(transcript.TypeToolFinished, ended[i])))
+			must.Do(t, errors.Join(rec.Append(began), rec.Append(ended[i])))
 		}
 		return rec, ended
 	}
@@ -203,7 +203,7 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 func TestChecksRequestsPatchAndFiles(t *testing.T) {
 	rec := newRecord(t)
 	request := transcript.ModelRequest{Turn: 1, SHA256: "0123", Settings: json.RawMessage(`{"model":"m"}`), Input: []json.RawMessage{json.RawMessage(`{"role":"user"}`)}}
-	must.Do(t, rec.Append(transcript.TypeModelRequest, request))
+	must.Do(t, rec.Append(request))
 	must.Do(t, rec.Write(record.PatchFile, []byte("a patch\n")))
 	r := ended(outcome.Changed, "left_in_checkout", "none", "", "t1", "green")
 	r.Directory = rec.Directory

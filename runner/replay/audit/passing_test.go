@@ -104,7 +104,7 @@ func TestComparesTruncatedOutputsWhole(t *testing.T) {
 		rec := newRecord(t)
 		must.Do(t, rec.Write("whole.txt", []byte(content)))
 		is := transcript.ToolFinished{Number: 1, Tool: "exec_command", Output: output + content[:9], Truncated: true, File: "whole.txt"}
-		must.Do(t, rec.Append(transcript.TypeToolFinished, is))
+		must.Do(t, rec.Append(is))
 		return rec.Directory
 	}
 	was := transcript.ToolFinished{Number: 1, Tool: "exec_command", Output: output + "took 10.2", Truncated: true, File: "whole.txt"}

@@ -171,9 +171,9 @@ func (s *Start) recordNewRun(ctx context.Context, o *Opened) error {
 	}
 	ws := o.Workspace
 	if err := cmp.Or(
-		s.Record.Append(transcript.TypeTask, o.Task.TranscriptEvent()),
-		s.Record.Append(transcript.TypeWorkspace, ws.Event(o.Project.Name(), o.Task.Branch, o.Job().Repository.Path)),
-		s.Record.Append(transcript.TypePolicy, o.Sandboxes.Event(ws.SandboxPathElsewhere())),
+		s.Record.Append(o.Task.TranscriptEvent()),
+		s.Record.Append(ws.Event(o.Project.Name(), o.Task.Branch, o.Job().Repository.Path)),
+		s.Record.Append(o.Sandboxes.Event(ws.SandboxPathElsewhere())),
 		o.Hooks.RecordList(), o.Lessons.RecordFromBase(),
 	); err != nil {
 		return err
@@ -253,7 +253,7 @@ func (s *Start) recordResumed(ctx context.Context, o *Opened) error {
 	if err := o.Workspace.BeginMove(h.WorkPlace); err != nil {
 		return err
 	}
-	if err := s.Record.Append(transcript.TypeRunResumed, h.ResumeEvent(s.Version, o.Sandboxes.Confinement().WorkTree)); err != nil {
+	if err := s.Record.Append(h.ResumeEvent(s.Version, o.Sandboxes.Confinement().WorkTree)); err != nil {
 		return err
 	}
 	s.Resumed = true
