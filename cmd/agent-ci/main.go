@@ -41,7 +41,7 @@ var commit string
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == code.EngineCommand {
-		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(engine.Main(engine.MaxBusy))
 	}
 	proc.Conceal()
 	http.DefaultTransport.(*http.Transport).OnProxyConnectResponse = reach.RefusedByProxy // errors name the proxy

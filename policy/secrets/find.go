@@ -50,7 +50,7 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 		}
 		for _, s := range shapesIn(text) {
 			if !known[text[s.start:s.end]] {
-				found[shapeName(s)] = true
+				found[s.replacement[len("[secret "):len(s.replacement)-1]] = true
 			}
 		}
 	})
@@ -62,9 +62,6 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
-
-// shapeName returns the name of a shape from the mark of its span.
-func shapeName(s span) string { return s.replacement[len("[secret ") : len(s.replacement)-1] }
 
 // searchWindows reads from in overlapping pieces and calls search with each. The overlap is longer than any
 // secret.

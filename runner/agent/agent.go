@@ -112,11 +112,6 @@ func (c *Conversation) addUsage(u model.Usage) {
 	}
 }
 
-// Cost returns the cost so far in US dollars. known is false if the models have no known price.
-func (c *Conversation) Cost() (usd float64, known bool) {
-	return transcript.CostOf(c.spent.Models)
-}
-
 // Begin adds the first items of the conversation. Compactions keep them unchanged.
 func (c *Conversation) Begin(items ...json.RawMessage) {
 	c.AddItems(items...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // Limits end a long conversation. Zero means no limit.
@@ -44,7 +45,7 @@ type budget struct {
 // budgets returns the budgets that have a limit, with their use so far.
 func (c *Conversation) budgets() []budget {
 	l, spent := c.Limits, c.Spent()
-	cost, _ := c.Cost()
+	cost, _ := transcript.CostOf(c.spent.Models)
 	others := c.othersUse()
 	elapsed := time.Duration(0)
 	if l.TimeLimit > 0 {

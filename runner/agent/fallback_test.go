@@ -43,7 +43,7 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 		Turn: 2, From: "first", To: "second", Reason: "not_found", Message: "model request: not_found (HTTP 404): gone", OmittedItems: []int{1, 2, 3}, Price: &price.List{Rates: price.Rates{Input: 5}},
 	}}
 	must.Same(t, want, f.fallbacks(t), "fallbacks")
-	if cost, known := f.Cost(); !known || cost != 2+5 {
+	if cost, known := transcript.CostOf(f.Spent().Models); !known || cost != 2+5 {
 		t.Errorf("it cost %v, %t", cost, known)
 	}
 	must.Same(t, 1, len(f.Fallbacks), "models are left, the window")

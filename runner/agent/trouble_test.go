@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // threeTurns has a first, a middle and a last turn.
@@ -236,7 +237,7 @@ func TestChargesNamedServiceTier(t *testing.T) {
 			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
 			_, err := f.Run(t.Context())
 			must.Same(t, test.status == "incomplete", err != nil, "it failed", err)
-			if cost, known := f.Cost(); !known || math.Abs(cost-test.cost) > 1e-9 {
+			if cost, known := transcript.CostOf(f.Spent().Models); !known || math.Abs(cost-test.cost) > 1e-9 {
 				t.Errorf("costs %v, %t", cost, known)
 			}
 			must.Same(t, test.warned, warned, "warnings")

@@ -21,9 +21,9 @@ import (
 
 // programs are what a test may start as an engine.
 var programs = map[string]func() int{
-	code.EngineCommand: func() int { return engine.Main(os.Stdin, os.Stdout, os.Stderr) },
-	"hurries":          func() int { return engine.Within(100*time.Millisecond, os.Stdin, os.Stdout, os.Stderr) },
-	"is patient":       func() int { return engine.Within(time.Hour, os.Stdin, os.Stdout, os.Stderr) },
+	code.EngineCommand: func() int { return engine.Main(engine.MaxBusy) },
+	"hurries":          func() int { return engine.Main(100 * time.Millisecond) },
+	"is patient":       func() int { return engine.Main(time.Hour) },
 	"is none":          func() int { fmt.Fprintln(os.Stderr, "there is no such command"); return 2 },
 	"dies":             says("", 3),
 	"dies of memory":   says("fatal error: runtime: out of memory", 2),

@@ -80,7 +80,7 @@ func (i *Identity) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error
 func (i *Identity) claimsText() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.claims.String()
+	return fmt.Sprintf("the token has the issuer %s, the subject %s and the audience %s", i.claims.Issuer, i.claims.Subject, i.claims.Audience)
 }
 
 // refusalFailure returns the failure for a server that answered a request for a token or key with an HTTP error.

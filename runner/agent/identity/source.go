@@ -133,10 +133,6 @@ type claims struct {
 	Audience json.RawMessage `json:"aud"`
 }
 
-func (c claims) String() string {
-	return fmt.Sprintf("the token has the issuer %s, the subject %s and the audience %s", c.Issuer, c.Subject, c.Audience)
-}
-
 // claimsOf returns the claims of a token, or an error unless it has the form of a signed JSON Web Token.
 func claimsOf(token string) (c claims, err error) {
 	parts := strings.Split(token, ".")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools/agents"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
@@ -72,7 +71,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	}
 	c.messages = append(c.messages, text)
 	m.forgetNews(c)
-	if err := t.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, c.startEvent()); err != nil {
+	if err := t.options.Record.AppendBy(c.id, c.startEvent()); err != nil {
 		return "", err
 	}
 	c.mergeState = unmerged
@@ -318,7 +317,7 @@ func (m *member) End() {
 		if !m.isAbove(c) {
 			continue
 		}
-		if !c.closed && c.hasUnmerged() {
+		if hasUnmerged := c.place != nil && c.mergeState != merged; hasUnmerged && !c.closed {
 			lost = append(lost, c.name)
 		}
 		c.closeAndRemove()

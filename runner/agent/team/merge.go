@@ -29,9 +29,6 @@ const (
 	conflicted                   // the last merge failed with conflicts
 )
 
-// hasUnmerged reports whether the child works on a copy whose latest change is not merged. The caller holds the lock.
-func (c *child) hasUnmerged() bool { return c.place != nil && c.mergeState != merged }
-
 // Unmerged returns the IDs of completed agents whose changes nobody has tried to merge. ids limits them to these IDs or
 // names; empty means all. After a replayed wait, it returns the agents that the recorded wait merged.
 func (m *member) Unmerged(ids []string) (all []string) {

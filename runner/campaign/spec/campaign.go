@@ -131,7 +131,7 @@ func Load(name string, data []byte, readBeside func(name string) ([]byte, error)
 	if len(d.Problems()) == 0 && c.JobFile != "" {
 		d.readJobFile(c, readBeside)
 	}
-	if !c.Job.IsZero() {
+	if c.Job.node != nil {
 		d.AddProblems(c.Job.problems()...)
 	}
 	if err := d.Err(); err != nil {

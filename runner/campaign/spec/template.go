@@ -21,9 +21,6 @@ type Template struct {
 	node *yaml.Node
 }
 
-// IsZero reports whether there is no job.
-func (t Template) IsZero() bool { return t.node == nil }
-
 // MarshalJSON returns the job as written, without defaults.
 func (t Template) MarshalJSON() ([]byte, error) {
 	if t.node == nil {
@@ -43,9 +40,6 @@ var (
 		"issue": "octo-org/widgets#1", "number": "1", "path": "services/api", "key": "widgets",
 	}
 )
-
-// TargetFields returns the names that may follow "target." in a placeholder.
-func TargetFields() []string { return slices.Sorted(maps.Keys(sampleFields)) }
 
 // commandKeys lists keys whose text a shell runs, by the last part of their paths.
 var commandKeys = []string{"run", "init", "command", "args", "applies_if"}
@@ -85,7 +79,7 @@ func (t Template) problemAt(at *yaml.Node, path, message, suggestion string) con
 
 // suggestField returns the placeholder for the most similar field of a target, or "".
 func suggestField(name string) string {
-	if meant := config.Nearest(name, TargetFields()); meant != "" {
+	if meant := config.Nearest(name, slices.Sorted(maps.Keys(sampleFields))); meant != "" {
 		return "${{ target." + meant + " }}"
 	}
 	return ""

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxBusy is the longest time that a script may compute without waiting. maxComputed limits its total
+	// MaxBusy is the longest time that a script may compute without waiting. maxComputed limits its total
 	// computing time.
-	maxBusy     = 30 * time.Second
+	MaxBusy     = 30 * time.Second
 	maxComputed = 5 * time.Minute
 	// grace is the time for the interpreter to interrupt a script. After that, the process exits.
 	grace = 500 * time.Millisecond
@@ -24,29 +24,25 @@ const (
 	reportInterval = 50 * time.Millisecond
 )
 
-// Main is the main function of the engine process. It runs one script and returns the exit status.
-func Main(input io.Reader, output io.Writer, problems io.Writer) int {
-	return Within(maxBusy, input, output, problems)
-}
-
-// Within does what Main does, but limits the computing time without a pause to busy instead of maxBusy.
-func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.Writer) int {
+// Main is the main function of the engine process. It runs one script and returns the exit status. busy limits the
+// computing time without a pause.
+func Main(busy time.Duration) int {
 	os.Clearenv()
 	if err := confine(); err != nil {
-		fmt.Fprintln(problems, "the engine can't limit itself:", err)
+		fmt.Fprintln(os.Stderr, "the engine can't limit itself:", err)
 		return 1
 	}
-	o := &outbox{to: output}
+	o := &outbox{to: os.Stdout}
 	s, err := newScript(o)
 	if err != nil {
-		fmt.Fprintln(problems, "the engine does not start:", err)
+		fmt.Fprintln(os.Stderr, "the engine does not start:", err)
 		return 1
 	}
 	s.busyLimit = busy
 	regexps() // compile the patterns now, while nobody waits for the engine
 	o.add(0, func(r *message.Report) { r.Ready = true })
 	o.flush()
-	orders := message.NewReader(input)
+	orders := message.NewReader(os.Stdin)
 	var first message.Order
 	if err := orders.Read(&first); err != nil || first.Run == nil {
 		return 0 // the host does not need the engine any more

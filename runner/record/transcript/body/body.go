@@ -3,6 +3,7 @@ package body
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -71,7 +72,7 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	first.addSections(o.source(v).ForPages(sections.PullRequest))
 	first.addTemplate(o.Template)
 	space := remainingSpace{units: first.remainingUnits, pageSize: o.limit - commentFrameUnits(v), furtherPages: o.Comments}
-	chosen := chooseBlocks(withoutPlans(shownEntries(v, o.Mode)), o.Mode, space)
+	chosen := chooseBlocks(slices.DeleteFunc(shownEntries(v, o.Mode), isPlan), o.Mode, space)
 	shown := 0
 	for _, b := range chosen {
 		shown += b.calls

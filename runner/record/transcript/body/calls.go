@@ -28,9 +28,6 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 // isPlan reports whether a call writes the plan, which has a section of its own.
 func isPlan(e transcript.Entry) bool { return e.Call != nil && dialect.Is(e.Call.Tool, dialect.Plans) }
 
-// withoutPlans returns the entries without calls that write the plan. It changes the given slice.
-func withoutPlans(all []transcript.Entry) []transcript.Entry { return slices.DeleteFunc(all, isPlan) }
-
 // countPlanCalls returns the number of calls that write the plan.
 func countPlanCalls(v *transcript.View) (n int) {
 	for _, e := range v.Entries {
