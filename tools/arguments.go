@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
@@ -131,7 +132,7 @@ func (e *entry) inputForRun(arguments map[string]any) (string, error) {
 	if !e.Foreign {
 		arguments = schema.Plain(arguments).(map[string]any)
 	}
-	text, err := JSON(arguments) // people and hooks read it, too
+	text, err := plainjson.Marshal(arguments) // people and hooks read it, too
 	if err != nil {
 		return "", fmt.Errorf("write arguments: %w", err)
 	}

@@ -3,7 +3,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,15 +86,6 @@ func (c Call) Text() (string, error) {
 	}
 	err := c.Arguments(&arguments)
 	return arguments.Input, err
-}
-
-// JSON returns a value as JSON in one line, without escaping <, > and &.
-func JSON(value any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // MaxInput is the maximum size of a call's input, in bytes. It is more than a model can write in one answer.

@@ -1,8 +1,9 @@
 // Package plainjson reads JSON and says in plain words what is wrong with it. The errors of encoding/json
-// name Go types.
+// name Go types. It writes JSON without escapes for HTML.
 package plainjson
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,15 @@ func Unmarshal(raw []byte, into any) error {
 		return Explain(err)
 	}
 	return nil
+}
+
+// Marshal returns a value as JSON in one line, without escaping <, > and &.
+func Marshal(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // Explain returns an error of encoding/json with a plain text, and any other error unchanged.

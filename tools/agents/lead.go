@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -168,7 +169,7 @@ func jsonResult(value any, err error) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	raw, err := tools.JSON(value)
+	raw, err := plainjson.Marshal(value)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("encode what came of it: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -82,11 +83,11 @@ func (s Status) Ended() bool { return s.State != PendingInit && s.State != Runni
 func (s Status) MarshalJSON() ([]byte, error) {
 	switch {
 	case s.State == Completed && s.Text == "":
-		return tools.JSON(map[string]any{s.State: nil})
+		return plainjson.Marshal(map[string]any{s.State: nil})
 	case s.State == Completed, s.State == Errored:
-		return tools.JSON(map[string]string{s.State: s.Text})
+		return plainjson.Marshal(map[string]string{s.State: s.Text})
 	}
-	return tools.JSON(s.State)
+	return plainjson.Marshal(s.State)
 }
 
 // Refusal is an error whose text the model gets.

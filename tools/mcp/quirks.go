@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // emptyCursor replaces an empty cursor in messages for the library, which would treat an empty cursor as missing. In
@@ -86,7 +86,7 @@ func withCursor(object json.RawMessage, key, old, replacement string) (newObject
 
 // encodeOr returns the members as a JSON object, or fallback if that fails.
 func encodeOr(members map[string]json.RawMessage, fallback []byte) []byte {
-	if text, err := tools.JSON(members); err == nil {
+	if text, err := plainjson.Marshal(members); err == nil {
 		return text
 	}
 	return fallback

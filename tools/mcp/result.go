@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -79,7 +80,7 @@ func expressesValue(text string, value any) bool {
 
 // jsonLine returns a value as JSON in one line, without escapes of <, > and &, or a placeholder if that fails.
 func jsonLine(value any) string {
-	text, err := tools.JSON(value)
+	text, err := plainjson.Marshal(value)
 	if err != nil {
 		return "[structured content, can't be shown: " + shortLine(err.Error()) + "]"
 	}

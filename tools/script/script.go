@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
@@ -32,7 +33,7 @@ func Settle(id int, r tools.Result) message.Settled {
 	default:
 		value = r.Output
 	}
-	raw, err := tools.JSON(value)
+	raw, err := plainjson.Marshal(value)
 	if err != nil {
 		return message.Settled{ID: id, Error: fmt.Sprintf("the result can't be given to a script: %v", err)}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/policy/shell"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -243,7 +244,7 @@ func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text stri
 
 // encodeJSON returns a value as JSON without HTML escapes.
 func encodeJSON(value any) (string, error) {
-	text, err := tools.JSON(value) // hook scripts search for && and < unescaped
+	text, err := plainjson.Marshal(value) // hook scripts search for && and < unescaped
 	if err != nil {
 		return "", fmt.Errorf("write it as JSON: %w", err)
 	}

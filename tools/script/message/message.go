@@ -4,11 +4,12 @@ package message
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // Longest is the maximum length of a line in bytes.
@@ -109,13 +110,11 @@ type End struct {
 
 // Write writes a message as a line.
 func Write(to io.Writer, message any) error {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(message); err != nil {
+	line, err := plainjson.Marshal(message)
+	if err != nil {
 		return fmt.Errorf("write a message: %w", err)
 	}
-	_, err := to.Write(line.Bytes())
+	_, err = to.Write(append(line, '\n'))
 	return err
 }
 

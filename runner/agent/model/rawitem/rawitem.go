@@ -3,7 +3,6 @@
 package rawitem
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -91,13 +90,11 @@ func WithoutIndexes(items []json.RawMessage, indexes []int) []json.RawMessage {
 
 // Encode returns v as JSON without a final newline and without HTML escapes.
 func Encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	raw, err := plainjson.Marshal(v)
+	if err != nil {
 		return nil, fmt.Errorf("encode JSON for the model: %w", err)
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return raw, nil
 }
 
 // Compact returns the items without blanks between their tokens, as a request has them.

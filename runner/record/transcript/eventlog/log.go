@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // MainAgent is the Agent of events of the run's own agent.
@@ -228,23 +230,12 @@ func (l *Log) Close() error {
 
 // Line returns the event as a line of the log, without the newline.
 func (e Event) Line() ([]byte, error) {
-	return encodeJSON(e)
-}
-
-// encodeJSON returns v as compact JSON, without escapes for "<", ">" and "&".
-func encodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return plainjson.Marshal(e)
 }
 
 // encodeData returns data as compact JSON with redacted strings. A nil redact redacts nothing.
 func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
-	raw, err := encodeJSON(data)
+	raw, err := plainjson.Marshal(data)
 	if err != nil {
 		return nil, err
 	}

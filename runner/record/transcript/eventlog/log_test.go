@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // disk is a file in memory that can fail.
@@ -140,7 +141,7 @@ func TestRedactsEveryString(t *testing.T) {
 			lines.Write(append(line, '\n'))
 		},
 	})
-	literal := must.Get(encodeJSON(secret))(t)
+	literal := must.Get(plainjson.Marshal(secret))(t)
 	escaped := strings.Trim(string(literal), `"`)
 	raw := json.RawMessage(`{"` + escaped + `":["p@ss\u0022\\\nword \u00e9\u003cx\u003e",{"n":1.50,"deep":"a ` + escaped + `"}]}`)
 	for _, h := range []struct {

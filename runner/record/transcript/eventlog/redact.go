@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 )
 
 // unredactedKeys lists keys whose values must stay unchanged, for the API or for comparison. They
@@ -85,5 +87,5 @@ func redactLiteral(literal []byte, redact func(string) string) ([]byte, error) {
 	if clean == text {
 		return literal, nil
 	}
-	return encodeJSON(clean)
+	return plainjson.Marshal(clean)
 }
