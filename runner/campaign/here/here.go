@@ -4,6 +4,7 @@
 package here
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -66,10 +67,8 @@ type Schedule struct {
 // claims stay open for the next Run.
 func Run(ctx context.Context, s Schedule) error {
 	r := &localRuns{Schedule: s, ended: make(chan runEnd)}
-	if s.Forge != nil {
-		if err := pulls.Refresh(ctx, s.Forge, s.Ledger, s.Campaign, s.Plan); err != nil {
-			return err
-		}
+	if err := r.refreshPulls(ctx); err != nil {
+		return err
 	}
 	for _, claimed := range s.Ledger.Of(s.Campaign.Name).Unsettled() {
 		if claimed.Host == "" {
@@ -86,6 +85,24 @@ func Run(ctx context.Context, s Schedule) error {
 			return errors.Join(firstErr, context.Cause(ctx))
 		}
 		firstErr = errors.Join(firstErr, r.awaitEnd(ctx, wait, done))
+	}
+}
+
+// refreshPulls records the states of the campaign's pull requests. It waits for the end of an outage of the forge like
+// startMore.
+func (r *localRuns) refreshPulls(ctx context.Context) error {
+	if r.Forge == nil {
+		return nil
+	}
+	for {
+		err := pulls.Refresh(ctx, r.Forge, r.Ledger, r.Campaign, r.Plan)
+		until := r.retryTime(err)
+		if until.IsZero() {
+			return err
+		}
+		if err := cmp.Or(r.awaitEnd(ctx, campaign.Wait{Until: until}, false), context.Cause(ctx)); err != nil {
+			return err
+		}
 	}
 }
 

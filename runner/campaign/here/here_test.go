@@ -81,32 +81,37 @@ func TestWaitsForForge(t *testing.T) {
 		fails int
 		error forge.Error
 		waits bool
-		words string // of the error; "" for none
+		ends  bool // with the error
 	}{
-		"without waiting":   {1, forge.Error{Kind: forge.Unavailable}, false, "look for open pull requests: GitHub is down"},
-		"an outage":         {3, forge.Error{Kind: forge.Unavailable}, true, ""},
-		"a rate limit":      {3, forge.Error{Kind: forge.RateLimited}, true, ""},
-		"a refusal":         {1, forge.Error{Kind: forge.Unauthorized}, true, "GitHub is down"},
-		"a certificate":     {1, forge.Error{Kind: forge.Unavailable, Err: &tls.CertificateVerificationError{}}, true, "GitHub is down"},
-		"a longer limit":    {1, forge.Error{Kind: forge.RateLimited, RetryAfter: 7 * time.Hour}, true, "GitHub is down"},
-		"an endless outage": {1000, forge.Error{Kind: forge.Unavailable}, true, "GitHub is down"},
+		"without waiting":   {1, forge.Error{Kind: forge.Unavailable}, false, true},
+		"an outage":         {3, forge.Error{Kind: forge.Unavailable}, true, false},
+		"a rate limit":      {3, forge.Error{Kind: forge.RateLimited}, true, false},
+		"a refusal":         {1, forge.Error{Kind: forge.Unauthorized}, true, true},
+		"a certificate":     {1, forge.Error{Kind: forge.Unavailable, Err: &tls.CertificateVerificationError{}}, true, true},
+		"a longer limit":    {1, forge.Error{Kind: forge.RateLimited, RetryAfter: 7 * time.Hour}, true, true},
+		"an endless outage": {1000, forge.Error{Kind: forge.Unavailable}, true, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		play := func(t *testing.T, hasPull bool, doing string) {
 			o, log := hanging(t, "one", "two", "three")
+			if hasPull { // whose state is asked for first
+				must.Do(t, o.Ledger.RecordPull(o.Campaign, o.Plan.Targets[0].Key, 1, "open"))
+			}
 			started, looks := time.Now(), atomic.Int64{} // each look at the clock is 20 minutes later
 			o.Now = func() time.Time { return started.Add(time.Duration(looks.Add(1)) * 20 * time.Minute) }
 			o.Wait = c.waits
 			c.error.Message = "GitHub is down"
 			o.Campaign.OnExisting, o.Forge = "skip", &failing{fails: c.fails, with: &c.error}
 			err := Run(t.Context(), o)
-			if c.words != "" {
-				must.Fail(t, c.words, err)
+			if c.ends {
+				must.Fail(t, doing+": GitHub is down", err)
 				return
 			}
 			must.Do(t, err)
-			must.Same(t, c.fails, strings.Count(log.String(), "look for open pull requests: GitHub is down; trying again at "), log)
+			must.Same(t, c.fails, strings.Count(log.String(), doing+": GitHub is down; trying again at "), log)
 			must.Same(t, 3, strings.Count(log.String(), " internal_error/no_result: "), log)
-		})
+		}
+		t.Run(name, func(t *testing.T) { play(t, false, "look for open pull requests") })
+		t.Run(name+", at the start", func(t *testing.T) { play(t, true, "ask for the states of pull requests") })
 	}
 }
 
