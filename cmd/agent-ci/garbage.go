@@ -18,17 +18,21 @@ const startPercent = 150
 const minHeap = (4 << 20) * startPercent / 100
 
 // collectEarly makes the garbage collector use startPercent until the heap has grown, and gcPercent from
-// then on. 15 percent of a small heap is so little that collections would follow each other. The finalizer
-// of an unused object runs after each collection.
-func collectEarly() {
+// then on. Between them, the next collection comes at minHeap: 15 percent of a small heap is so little that
+// collections would follow each other.
+func collectEarly() { collectAfter(startPercent) }
+
+// collectAfter sets the heap growth before the next collection, which then sets the growth before the one after it. The
+// finalizer of an unused object runs after a collection.
+func collectAfter(percent int) {
 	type collected struct{ _ *byte } // the pointer prevents that Go merges it with other tiny objects
-	debug.SetGCPercent(startPercent)
+	debug.SetGCPercent(percent)
+	if percent == gcPercent {
+		return
+	}
 	runtime.SetFinalizer(&collected{}, func(*collected) {
-		if nextCollection() > minHeap {
-			debug.SetGCPercent(gcPercent)
-			return
-		}
-		collectEarly()
+		live := int(nextCollection()) * 100 / (100 + percent)
+		collectAfter(max(gcPercent, min(startPercent, (minHeap-live)*100/live)))
 	})
 }
 
