@@ -126,7 +126,7 @@ func confine(spec Spec, received []int, report *Report) (watcher setidWatcher, l
 	if err := wrapStep("drop capabilities", dropCapabilities()); err != nil {
 		return watcher, lent, err
 	}
-	if err := wrapStep("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
+	if err := wrapStep("set no_new_privs", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil { // the first filter gives it to all threads
 		return watcher, lent, err
 	}
 	if spec.Landlock != nil {

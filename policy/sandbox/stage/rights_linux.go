@@ -35,9 +35,9 @@ func setLimits(s Spec) error {
 // securebits permanently deny user 0 its automatic capabilities (capabilities(7)).
 const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
-// onAllThreads makes a system call on every thread of this process. Further arguments are 0, because
-// some operations of prctl(2) require that. Memory behind pointer arguments must be on the heap: a
-// stack may move during the call.
+// onAllThreads makes a system call on every thread of this process. It is slow: it waits until the kernel has run
+// each thread. Further arguments are 0. Memory behind pointer arguments must be on the heap: a stack may move during
+// the call.
 //
 //go:uintptrescapes
 func onAllThreads(number, arg1, arg2 uintptr) error {
@@ -47,8 +47,9 @@ func onAllThreads(number, arg1, arg2 uintptr) error {
 	return nil
 }
 
-// dropCapabilities drops all capabilities, also for executed programs. It drops the bounding set on this
-// thread only, because that set only matters at execve, and this thread starts the commands.
+// dropCapabilities drops all capabilities, also for executed programs. It drops the bounding set and sets securebits
+// on this thread only, because they only matter at execve, and this thread starts the commands. A thread without
+// permitted capabilities has no ambient ones either (capabilities(7)).
 func dropCapabilities() error {
 	for capability := range uintptr(64) {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -59,16 +60,13 @@ func dropCapabilities() error {
 			return err
 		}
 	}
-	_ = onAllThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, securebits)
-	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
-		return err
-	}
+	_ = unix.Prctl(unix.PR_SET_SECUREBITS, securebits, 0, 0, 0)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])))
 }
 
-// loadIntoAllThreads loads a seccomp filter into all threads.
+// loadIntoAllThreads loads a seccomp filter into all threads, and gives them this thread's no_new_privs (seccomp(2)).
 func loadIntoAllThreads(filter Filter) error {
 	thread, err := loadFilter(filter, unix.SECCOMP_FILTER_FLAG_TSYNC)
 	if err != nil {
