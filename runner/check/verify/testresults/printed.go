@@ -27,17 +27,19 @@ type rule struct {
 	pattern string
 	action  func(*toolParser, lineParts)
 
-	expression *regexp.Regexp // pattern
-	literal    string         // a text in each matching line, which is found faster
+	expression func() *regexp.Regexp // pattern, compiled at its first use
+	literal    string                // a text in each matching line, which is found faster
 }
 
-// compiledPrinters returns the printers with compiled rules.
-var compiledPrinters = sync.OnceValue(func() []layout {
+// readyPrinters returns the printers with the fields of their rules that follow from the patterns.
+var readyPrinters = sync.OnceValue(func() []layout {
 	for _, tool := range printers {
 		for i, r := range tool.rules {
-			tool.rules[i].expression = regexp.MustCompile(r.pattern)
-			parsed, _ := syntax.Parse(r.pattern, syntax.Perl) // it was compiled
-			tool.rules[i].literal = longestLiteral(parsed)
+			parsed, err := syntax.Parse(r.pattern, syntax.Perl)
+			if err != nil {
+				panic(err)
+			}
+			tool.rules[i].expression, tool.rules[i].literal = lazyregexp.New(r.pattern), longestLiteral(parsed)
 		}
 	}
 	return printers
@@ -95,12 +97,12 @@ func (p *toolParser) line(text string) {
 		if !isForSection || !strings.Contains(text, r.literal) {
 			continue
 		}
-		m := r.expression.FindStringSubmatch(text)
+		m := r.expression().FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
 		groups := lineParts{}
-		for i, name := range r.expression.SubexpNames() {
+		for i, name := range r.expression().SubexpNames() {
 			if name != "" {
 				groups[name] = m[i]
 			}

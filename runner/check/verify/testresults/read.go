@@ -29,12 +29,11 @@ type outputParser interface {
 // of a long output. relative makes paths in a line relative to the check's tree, or is nil.
 func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (results *Results, err error) {
 	defer recoverAsError(&err)
-	goEvents := &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
-	formats := []outputParser{newGoText(), goEvents, &pytest{}, &tap{}}
-	for _, tool := range compiledPrinters() {
-		formats = append(formats, &toolParser{layout: tool, section: tool.section})
-	}
+	var formats []outputParser // none without output: making them takes a millisecond
 	cut, err := forEachLine(ctx, output, func(text string) {
+		if formats == nil {
+			formats = newParsers()
+		}
 		if relative != nil {
 			text = relative(text)
 		}
@@ -52,6 +51,16 @@ func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) 
 		}
 	}
 	return all, nil
+}
+
+// newParsers returns a parser for each format.
+func newParsers() []outputParser {
+	goEvents := &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, remaining: maxNames}
+	parsers := []outputParser{newGoText(), goEvents, &pytest{}, &tap{}}
+	for _, tool := range readyPrinters() {
+		parsers = append(parsers, &toolParser{layout: tool, section: tool.section})
+	}
+	return parsers
 }
 
 // forEachLine calls visit for each line of an output. cut means that the middle was skipped.
