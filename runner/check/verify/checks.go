@@ -111,6 +111,8 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	if err := c.removeFiles(script.Place); err != nil { // left by a killed run
 		return ran, err
 	}
+	script.Place.Begun = c.Sandboxes.Begin(script.Place)
+	defer script.Place.Begun.End()
 	if err := c.makeTree(ctx, s, &script); err != nil {
 		return ran, fmt.Errorf("make a fresh tree to verify: %w", err)
 	}

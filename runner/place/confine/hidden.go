@@ -35,7 +35,7 @@ func (s *Sandboxes) HideFilesFromSetup(ctx context.Context) error {
 	if !existed || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
 		return nil
 	}
-	_, _, err := s.probeConfinement(ctx, AgentPlace().egressCommands())
+	_, _, err := s.probeConfinement(ctx, AgentPlace().egressCommands(), nil)
 	return err
 }
 

@@ -150,11 +150,14 @@ func (s *Sandboxes) usePrivate(why string) error {
 
 // FindWorkTree finds out the confinement and the work tree's backing. If the sandbox can't use an
 // overlay, it chooses a copy.
-func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
+func (s *Sandboxes) FindWorkTree(ctx context.Context) error { return s.findWorkTree(ctx, nil) }
+
+// findWorkTree is FindWorkTree with a process of Begin for the first sandbox.
+func (s *Sandboxes) findWorkTree(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
 	}
-	reached, overlaid, err := s.probeConfinement(ctx, AgentPlace().egressCommands())
+	reached, overlaid, err := s.probeConfinement(ctx, AgentPlace().egressCommands(), begun)
 	if s.Overlaid() && (err != nil || !overlaid) {
 		why := "it takes namespaces"
 		if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
@@ -166,7 +169,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 		if err := s.usePrivate(why); err != nil {
 			return err
 		}
-		reached, _, err = s.probeConfinement(ctx, AgentPlace().egressCommands())
+		reached, _, err = s.probeConfinement(ctx, AgentPlace().egressCommands(), nil)
 	}
 	reached.WorkTree = s.confinement.WorkTree
 	if err == nil {

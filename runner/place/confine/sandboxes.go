@@ -115,7 +115,7 @@ type Place struct {
 	// CommandKind decides which secrets of the job commands get, such as job.CommandsAgent. With ""
 	// they get none.
 	CommandKind string
-	Begun       *sandbox.EarlyProcess
+	Begun       *sandbox.EarlyProcess // from Begin; nil to begin with the sandbox
 }
 
 // AgentPlace returns the place of the agent's commands.
@@ -126,6 +126,8 @@ func AgentPlace() Place {
 // SettleConfinement finds out and stores how commands can be confined on this machine, before anything runs
 // and before the model is asked.
 func (s *Sandboxes) SettleConfinement(ctx context.Context) error {
+	begun := s.Begin(AgentPlace())
+	defer begun.End()
 	if err := s.MakeFolders(); err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ func (s *Sandboxes) SettleConfinement(ctx context.Context) error {
 	if err := s.HideSecretFiles(ctx); err != nil {
 		return err
 	}
-	if err := s.FindWorkTree(ctx); err != nil {
+	if err := s.findWorkTree(ctx, begun); err != nil {
 		return err
 	}
 	return s.resolveServices(ctx)
@@ -162,7 +164,7 @@ func (s *Sandboxes) CheckOthersConfinable(ctx context.Context) error {
 	if !found || by.By == egress.Agent { // the agent's was tried before
 		return nil
 	}
-	_, _, err := s.probeConfinement(ctx, by)
+	_, _, err := s.probeConfinement(ctx, by, nil)
 	return err
 }
 
@@ -184,9 +186,10 @@ func (p Place) egressCommands() egress.Commands {
 }
 
 // probeConfinement finds out how commands with the network and secrets of like can be confined, and whether in
-// an overlay.
-func (s *Sandboxes) probeConfinement(ctx context.Context, like egress.Commands) (reached record.Confinement, overlaid bool, err error) {
+// an overlay. begun is the process of Begin, or nil.
+func (s *Sandboxes) probeConfinement(ctx context.Context, like egress.Commands, begun *sandbox.EarlyProcess) (reached record.Confinement, overlaid bool, err error) {
 	place := probePlace(like)
+	place.Begun = begun
 	defer s.Remove(place) // what can't be removed is removed with the run's working files
 	o := s.Options(place)
 	o.At = "" // try all levels; do not assume the known one
@@ -263,6 +266,19 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 		s.confinement = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: s.confinement.WorkTree}
 	}
 	return box, nil
+}
+
+// Begin starts the inner process of a place's sandbox. It gets ready while other work prepares the sandbox. Set
+// Place.Begun to it for Open, and end it in any case. It is nil if namespaces confine no commands.
+func (s *Sandboxes) Begin(p Place) *sandbox.EarlyProcess {
+	if s.isUnconfined() || s.level() != "" && !s.AllowsConcurrent() {
+		return nil
+	}
+	network := p.Network
+	if network.IsZero() {
+		network = s.Job.Policy.Network
+	}
+	return sandbox.StartEarly(sandbox.Network(network.Mode))
 }
 
 // View returns a function that returns a place's view of files, for tools that read them. Its first
