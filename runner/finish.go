@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -170,15 +171,20 @@ func (r *runner) writeEnd(event transcript.RunFinished) record.Result {
 	addError(unrecorded)
 	r.Record.WriteResult(record.ResultFile, &result)
 	ws := r.end.workspaceOrEmpty(r.Record)
-	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
-		if r.end.Sandboxes != nil && r.end.Assignment.Recording == nil { // Replay removes its own tree
-			addError(r.end.Sandboxes.RemoveTreeAtEnd())
+	removesTree := result.File != "" && !ws.KeepsTree(unrecorded == nil)
+	if removesTree && r.end.Sandboxes != nil && r.end.Assignment.Recording == nil { // Replay removes its own tree
+		addError(r.end.Sandboxes.RemoveTreeAtEnd())
+	}
+	var removing sync.WaitGroup
+	defer removing.Wait()
+	removing.Go(func() { // while the report is written
+		if removesTree {
+			r.Record.Remove(confine.ScratchFolder)
 		}
-		r.Record.Remove(confine.ScratchFolder)
-	}
-	if result.File != "" && unrecorded == nil { // without its last event, the run can be resumed as a killed one
-		ws.DropState()
-	}
+		if result.File != "" && unrecorded == nil { // without its last event, the run can be resumed as a killed one
+			ws.DropState()
+		}
+	})
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
 		result.ExitCode = result.Outcome.ExitCode()
