@@ -44,9 +44,10 @@ func (s *Sandboxes) envForTree(tree string) []string {
 	if tree == s.Root {
 		return env
 	}
+	paths := s.checkoutPaths()
 	for i, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
-		for _, spelled := range s.checkoutPaths() {
+		for _, spelled := range paths {
 			value = replacePath(value, spelled, tree)
 		}
 		if name == "PATH" {
