@@ -96,6 +96,47 @@ func (w *Worktree) requireQuickAttributes(name string, size int64) error {
 	}
 }
 
+// mostMatches limits the ways in which patterns with several "**/" may match the paths of one load. git takes
+// up to 0.1 µs for each.
+const mostMatches = 1e9
+
+// requireQuickPatterns returns an *UnsupportedError if git could take very long to match paths with the patterns of
+// the .gitattributes files.
+func (a *attributes) requireQuickPatterns(paths []string) error {
+	matches := 0.0
+	for name, data := range a.files {
+		lines, isStarred := [mostStars + 1]float64{}, false // by the number of "**/"
+		for line := range strings.Lines(escapes.Replace(string(data))) {
+			stars := strings.Count(line, "**/")
+			lines[stars]++
+			isStarred = isStarred || stars > 1
+		}
+		if !isStarred {
+			continue
+		}
+		for _, file := range paths {
+			below, isBelow := strings.CutPrefix(file, strings.TrimSuffix(name, ".gitattributes"))
+			if !isBelow {
+				continue
+			}
+			depth, ways := strings.Count(below, "/")+1, 1.0
+			for stars := 1; stars <= min(mostStars, depth); stars++ {
+				ways *= float64(depth-stars+1) / float64(stars)
+				if stars > 1 {
+					matches += lines[stars] * ways
+				}
+			}
+		}
+		if matches > mostMatches {
+			return &repository.UnsupportedError{
+				Feature: fmt.Sprintf("%s with so many patterns with several \"**/\" for so many or such deep paths", filepath.Join(a.work.repo.Root, name)),
+				Remedy:  "shorten it, because git can take hours for it",
+			}
+		}
+	}
+	return nil
+}
+
 // treeAttributes returns the attributes that the .gitattributes files of a tree give.
 func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 	folders := w.objects.Folders(tree)
@@ -124,6 +165,9 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	}
 	if len(a.files) == 0 && !a.work.repo.HasAttributes() {
 		return nil
+	}
+	if err := a.requireQuickPatterns(paths); err != nil {
+		return err
 	}
 	staged, err := a.newStage(ctx)
 	if err != nil {

@@ -154,6 +154,14 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 		repo.Write("src/.gitattributes", `"`+strings.Repeat(stars, 14)+"x\" text\n")
 		wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
 	}
+	for lines, reason := range map[int]string{2: "dirty_checkout", 1000: "unsupported_checkout"} {
+		repo, deep := seeded(t), "src/"+strings.Repeat("a/", 200)+"deep"
+		repo.Write(deep, "")
+		repo.Commit("deep") // while git is quick
+		repo.Write("src/.gitattributes", strings.Repeat(strings.Repeat("**/a*/", 3)+"x text\n", lines))
+		repo.Write(deep, "changed\n")
+		wantStop(t, CheckoutFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), reason, "src/")
+	}
 	repo = seeded(t)
 	repo.Write("src/.gitattributes", strings.Repeat("\n", 9<<20))
 	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", "more than 8388608 bytes")
