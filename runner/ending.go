@@ -26,6 +26,7 @@ type ending struct {
 	posted        *feedback.Posted      // findings posted on the run's subject; nil for none
 	bundle        bool                  // the run directory is a bundle, made by this run or an earlier one
 	baselineCache *verify.BaselineCache // nil for none
+	tookTooLong   error                 // of taking the change, if graceTime was too short for it; else nil
 }
 
 // close releases sandboxes, checkout and baseline cache. Errors are ignored: the result is written already.

@@ -123,10 +123,7 @@ func (r *runner) salvageWork(ctx context.Context, stop *outcome.Stop) string {
 	p := e.publication()
 	note := e.Workspace.Salvage(ctx, workspace.RunEnd{
 		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.Assignment.Project.Mode == publish.Nowhere, Resumable: e.mayResume(r.Record, stop.Outcome), Change: e.work.change,
-		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
-			w, err := r.takeChange(ctx, e.Place, e.work)
-			return w.change, err
-		},
+		Take: r.takeUnsaved,
 	})
 	unpushed := stop.Outcome == outcome.Cancelled || stop.Outcome == outcome.ForgeFailed && p.Remote == ""
 	if p.Commit == "" || !unpushed {
@@ -134,6 +131,16 @@ func (r *runner) salvageWork(ctx context.Context, stop *outcome.Stop) string {
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
 	return strings.TrimSpace(p.DescribeChange(e.Workspace.NameOrPath()) + " " + note)
+}
+
+// takeUnsaved takes the change at the end of a run that has not saved it. It does not try again if graceTime was too
+// short: it would have less time.
+func (r *runner) takeUnsaved(ctx context.Context) (*gitops.ChangeSet, error) {
+	if r.end.tookTooLong != nil {
+		return nil, r.end.tookTooLong
+	}
+	w, err := r.takeChange(ctx, r.end.Place, r.end.work)
+	return w.change, err
 }
 
 // endHooks runs the hooks for the run's end. It returns the outcome after their answers.

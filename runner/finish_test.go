@@ -57,6 +57,13 @@ func changed(paths ...string) *gitops.ChangeSet {
 	return change
 }
 
+// What the minute after limits.time was too short for is not begun again at the end.
+func TestTakesChangeOnceAfterTimeLimit(t *testing.T) {
+	r := &runner{end: &ending{tookTooLong: context.DeadlineExceeded}}
+	_, err := r.takeUnsaved(t.Context())
+	must.Is(t, context.DeadlineExceeded, err)
+}
+
 // The end is read off what was reached, in this order: an error, a budget, no change,
 // red checks, what others published.
 func TestDerivesOutcomeFromReachedState(t *testing.T) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -215,6 +216,9 @@ func (r *runner) takeFinalChange(ctx, untimed context.Context, w work) (work, er
 		w, err = r.takeChange(ctx, w.Place, w)
 		return err
 	}); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			r.end.tookTooLong = err
+		}
 		return w, err
 	}
 	w = r.markTimedOut(ctx, untimed, w)
