@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -148,11 +149,8 @@ func (c *Checkout) spaceError(dir string) error {
 		}
 		return nil
 	})
-	var names []string
-	for name := range sizes {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(sizes[b], sizes[a]) })
+	names := slices.Sorted(maps.Keys(sizes))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(sizes[b], sizes[a]) })
 	const named = 3
 	for _, name := range names[:min(named, len(names))] {
 		short.Largest = append(short.Largest, fmt.Sprintf("%s with %d MiB", name, sizes[name]>>20))

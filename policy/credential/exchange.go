@@ -2,6 +2,7 @@ package credential
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -143,7 +144,7 @@ func (s Scope) isGitFetch(r *http.Request) bool {
 // overrideName names a header or parameter that makes some servers use another method, path or host.
 // It returns "" if there is none.
 func overrideName(r *http.Request) string {
-	for name := range r.Header {
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		if normalized := strings.ToLower(strings.ReplaceAll(name, "_", "-")); isOverrideHeader(normalized) {
 			return "its header " + normalized
 		}

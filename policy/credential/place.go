@@ -3,6 +3,7 @@ package credential
 import (
 	"cmp"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -127,11 +128,11 @@ func (g *Guard) findInRequest(r *http.Request, u *url.URL, h http.Header) *Refus
 // otherwise. place describes it in the refusal; "" is the request's header, and the refusal then names the
 // field.
 func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
-	for name, values := range h {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
 			return g.refuseMisplaced(i, "the name of a header")
 		}
-		for _, value := range values {
+		for _, value := range h[name] {
 			if refusal := g.findInText(value, cmp.Or(place, "a header")); refusal != nil {
 				if place == "" {
 					refusal.Request = ", header " + name

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -140,8 +142,8 @@ func mergeMessages(results map[string]tools.Result) map[string]string {
 func (l *leadTools) lossWarning(id string, merged map[string]tools.Result) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for agentID, result := range merged {
-		if result.Failed && !l.warned[agentID] {
+	for _, agentID := range slices.Sorted(maps.Keys(merged)) {
+		if result := merged[agentID]; result.Failed && !l.warned[agentID] {
 			l.warned[agentID] = true
 			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, result.Output, mergeName)
 		}

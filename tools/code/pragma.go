@@ -38,13 +38,16 @@ func parseOptions(source string) (o scriptOptions, problem string) {
 	if err := parseStrict(options, &a); err != nil {
 		return o, fmt.Sprintf("exec: the first line has to be %s and a JSON object of yield_time_ms and max_output_tokens, such as %s {\"yield_time_ms\": 60000}: %v.", pragma, pragma, err)
 	}
-	for name, value := range map[string]*float64{"yield_time_ms": a.YieldMS, "max_output_tokens": a.MaxTokens} {
-		if value == nil {
+	for _, option := range []struct {
+		name  string
+		value *float64
+	}{{"yield_time_ms", a.YieldMS}, {"max_output_tokens", a.MaxTokens}} {
+		if option.value == nil {
 			continue
 		}
-		isWhole := *value == float64(int64(*value))
-		if !isWhole || *value < 1 {
-			return o, fmt.Sprintf("exec: %s in the first line has to be a whole number above 0.", name)
+		isWhole := *option.value == float64(int64(*option.value))
+		if !isWhole || *option.value < 1 {
+			return o, fmt.Sprintf("exec: %s in the first line has to be a whole number above 0.", option.name)
 		}
 	}
 	if strings.TrimSpace(rest) == "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,13 +65,12 @@ func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 		return nil, errors.New("commands run as the user of this run only; leave user out")
 	}
 	request := commandRequest{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.limit(a.TimeoutMS, defaultTimeout)}
-	for name, value := range a.Env {
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Errorf("%q is no name of a variable", name)
 		}
-		request.env = append(request.env, name+"="+value)
+		request.env = append(request.env, name+"="+a.Env[name])
 	}
-	slices.Sort(request.env)
 	return []commandRequest{request}, nil
 }
 

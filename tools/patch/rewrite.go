@@ -3,6 +3,8 @@ package patch
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
@@ -49,7 +51,8 @@ func byRequestedPath(pathInDir map[string]string, byPath tree.Texts) tree.Texts 
 // is an error if a file was not read before, or if two requested paths lead to one file and their texts differ.
 func byPathInDir(pathInDir map[string]string, now tree.Texts) (texts tree.Texts, changes []string, err error) {
 	texts = tree.Texts{}
-	for name, text := range now {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		text := now[name]
 		path, wasRead := pathInDir[name]
 		other, isTwice := texts[path]
 		conflicts := isTwice && (text == nil || other == nil || *text != *other)

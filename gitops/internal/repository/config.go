@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -495,7 +496,8 @@ func (s *Settings) checkExtensions() error {
 			Feature: fmt.Sprintf("repository format version %d", s.formatVersion), Remedy: "clone the repository with the default format",
 		}
 	}
-	for name, value := range s.extensions {
+	for _, name := range slices.Sorted(maps.Keys(s.extensions)) {
+		value := s.extensions[name]
 		switch name {
 		case "objectformat":
 			if value == "sha1" {

@@ -88,8 +88,8 @@ func proxyForTarget(choose func(*url.URL) (*url.URL, error)) func(reach.Target) 
 func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 	either := func(name string) string { return cmp.Or(env.Get(name), env.Get(strings.ToLower(name))) }
 	found := &httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
-	for name, address := range map[string]string{"HTTP_PROXY": found.HTTPProxy, "HTTPS_PROXY": found.HTTPSProxy} {
-		if address != "" && proxyAddress(address) == nil {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+		if address := either(name); address != "" && proxyAddress(address) == nil {
 			return nil, fmt.Errorf("%s of agent-ci's environment is no address of a proxy for HTTP, such as http://proxy.example.com:3128; what a URL does not take of a password is written as %%XX", name)
 		}
 	}

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -117,12 +118,12 @@ func (a *archive) findRoot() error {
 			roots = append(roots, path.Dir(name))
 		}
 	}
-	slices.SortFunc(roots, func(x, y string) int { return folderDepth(x) - folderDepth(y) })
+	slices.SortFunc(roots, func(x, y string) int { return cmp.Or(folderDepth(x)-folderDepth(y), strings.Compare(x, y)) })
 	switch {
 	case len(roots) == 0:
 		return refusedError("it has no %s; name an artifact that has a run of agent-ci with --artifact", record.TranscriptFile)
 	case len(roots) > 1 && folderDepth(roots[0]) == folderDepth(roots[1]):
-		return refusedError("it has several runs, %q and %q", min(roots[0], roots[1]), max(roots[0], roots[1]))
+		return refusedError("it has several runs, %q and %q", roots[0], roots[1])
 	}
 	a.root = roots[0]
 	return nil

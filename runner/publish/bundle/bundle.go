@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -70,7 +71,8 @@ func Limit(name string) int64 { return cmp.Or(maxBytes[name], maxBytes[record.Pa
 // requirePlainFiles returns an error unless the bundle's files are regular files within limits. Links could
 // lead elsewhere, and reads of pipes never end.
 func requirePlainFiles(d *record.Directory) error {
-	for name, maxSize := range maxBytes {
+	for _, name := range slices.Sorted(maps.Keys(maxBytes)) {
+		maxSize := maxBytes[name]
 		info, err := d.Root().Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

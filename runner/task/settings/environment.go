@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -218,8 +219,8 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 	}
 	var values []secrets.Value
 	add := func(prefix string, from map[string]string) {
-		for name, value := range from {
-			if policy.NamesSecret(name, value) {
+		for _, name := range slices.Sorted(maps.Keys(from)) {
+			if value := from[name]; policy.NamesSecret(name, value) {
 				values = append(values, secrets.Value{Name: prefix + name, Secret: value})
 			}
 		}
@@ -231,7 +232,8 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 			values = append(values, secrets.Value{Name: secret.Name, Secret: value})
 		}
 	}
-	for name, server := range j.MCPServers {
+	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
+		server := j.MCPServers[name]
 		add("mcp_servers."+name+".headers.", server.Headers)
 		add("mcp_servers."+name+".env.set.", server.Env.Set)
 	}
@@ -249,8 +251,8 @@ func hostedSecrets(tool map[string]any) []secrets.Value {
 		values = append(values, secrets.Value{Name: "tools.hosted.authorization", Secret: token})
 	}
 	headers, _ := tool["headers"].(map[string]any)
-	for name, header := range headers {
-		if value, _ := header.(string); policy.NamesSecret(name, value) {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if value, _ := headers[name].(string); policy.NamesSecret(name, value) {
 			values = append(values, secrets.Value{Name: "tools.hosted.headers." + name, Secret: value})
 		}
 	}

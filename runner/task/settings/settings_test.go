@@ -133,6 +133,19 @@ func TestFindsSecretsOfJob(t *testing.T) {
 	must.None(t, settings.Secrets(env, nil), "before there is a job")
 }
 
+// Of names with one value, the first is shown in its place: always the same.
+func TestSecretsOfJobHaveOneOrder(t *testing.T) {
+	var j job.Job
+	j.Model.Headers = map[string]string{"X-Api-Key": "key-of-a-header", "Api-Key": "key-of-a-header", "X-Secret": "key-of-a-header", "X-Token": "key-of-a-header"}
+	for range 20 {
+		var got []string
+		for _, secret := range settings.Secrets(nil, &j) {
+			got = append(got, secret.Name)
+		}
+		must.Same(t, []string{"model.headers.Api-Key", "model.headers.X-Api-Key", "model.headers.X-Secret", "model.headers.X-Token"}, got)
+	}
+}
+
 // A limit that is added to the job must be one that a run can be given when it goes
 // on.
 func TestSetLimitsChangesEachLimitAlone(t *testing.T) {

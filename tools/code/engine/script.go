@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -226,12 +227,12 @@ func unknownMethods(source string, names []string) []string {
 	for _, call := range regexps().method.FindAllStringSubmatch(source, -1) {
 		calls[call[1]]++
 	}
-	for name, count := range calls {
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		if slices.Contains(names, name) {
 			continue
 		}
 		mentions := regexp.MustCompile(`(?:^|[^\w$])`+regexp.QuoteMeta(name)+`(?:$|[^\w$])`).FindAllStringIndex(source, -1)
-		if len(mentions) == count {
+		if len(mentions) == calls[name] {
 			all = append(all, name)
 		}
 	}
