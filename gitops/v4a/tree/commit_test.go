@@ -6,15 +6,19 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 var errFault = errors.New("no space left")
 
