@@ -11,6 +11,9 @@ func Nearest(name string, candidates []string) string {
 	maxDistance := max(len(name)/3, 1)
 	best, bestDistance := "", maxDistance+1
 	for _, candidate := range candidates {
+		if longer := len(candidate) - len(name); max(longer, -longer) >= bestDistance {
+			continue // its length alone makes as many differences
+		}
 		if d := editDistance(name, candidate); d < bestDistance {
 			best, bestDistance = candidate, d
 		}
