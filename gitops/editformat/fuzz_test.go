@@ -296,7 +296,7 @@ func FuzzText(f *testing.F) {
 // TestBoundsErrorsOnHostileTexts reads and applies large texts that a search which starts over
 // and over would not come to an end with.
 func TestBoundsErrorsOnHostileTexts(t *testing.T) {
-	const size = 1 << 18
+	const size = 1 << 17
 	filled := func(part string) string { return strings.Repeat(part, size/len(part)) }
 	common := strings.Repeat("a\nb\n", 200)
 	for name, test := range map[string]struct{ answer, text string }{
