@@ -76,7 +76,7 @@ func TestPauseStopsCommands(t *testing.T) {
 				t.Fatal("it has none")
 			}
 			begin(t, box, o, ticking)
-			for range 10 {
+			for range 4 {
 				pauseOnce(t, box, o)
 			}
 			must.Contain(t, run(t, box, o, `grep ^State /proc/$(cat stopper)/status 2>/dev/null || ls resumed`), "T (stopped)")
@@ -115,7 +115,7 @@ func pauseOnce(t *testing.T, box *Sandbox, o Options) {
 func TestPauseWaitsForSystemCalls(t *testing.T) {
 	box, o := confined(t, "full", nil)
 	begin(t, box, o, `mkdir ticks; echo ready; while :; do dd if=/dev/zero of=ticks/large bs=32M count=1 2>/dev/null; done`)
-	for range 10 {
+	for range 4 {
 		err := box.Paused(func() error {
 			still := sizes(t, filepath.Join(o.Workspace, "ticks"))
 			for range 3000 {
