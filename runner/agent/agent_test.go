@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
@@ -25,6 +26,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools"
 )
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // toolbox answers every call by its name and keeps what it was asked.
 type toolbox struct {

@@ -10,12 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // workplace is a directory with files, and apply_patch on it.
 type workplace struct {
