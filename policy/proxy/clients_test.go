@@ -73,7 +73,7 @@ func TestOtherClientsTrustAuthority(t *testing.T) {
 		args    []string
 		answers int
 	}{
-		{"java", []string{"-Djavax.net.ssl.trustStore=trust.p12", "-Djavax.net.ssl.trustStorePassword=changeit", "-Dhttps.proxyHost=" + host, "-Dhttps.proxyPort=" + port, "Client.java", bearer}, 2},
+		{"java", []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djavax.net.ssl.trustStore=trust.p12", "-Djavax.net.ssl.trustStorePassword=changeit", "-Dhttps.proxyHost=" + host, "-Dhttps.proxyPort=" + port, "Client.java", bearer}, 2},
 		{"node", []string{"-e", nodeClient, host, port, bearer}, 1},
 		{"python3", []string{"-c", pythonClient, bearer}, 1},
 		{"wget", []string{"-qO-", "--header=Authorization: " + bearer, "--ca-certificate=" + trust, "https://npm.example.org/team/a"}, 1},
