@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 func TestReusesValidBaselines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "baselines")

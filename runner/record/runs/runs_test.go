@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // world is a user's home, where runs can go on that were model_failed or killed.
 type world struct {
