@@ -280,7 +280,7 @@ func makeRepository(ts *testscript.TestScript, args []string) {
 	} else if !errors.Is(err, fs.ErrExist) {
 		ts.Fatalf("make a folder for the repository: %v", err)
 	}
-	git(ts, dir, "init", "--quiet", "--initial-branch=main")
+	ts.Check(gittest.Init(dir))
 	git(ts, dir, "add", "--all")
 	git(ts, dir, "commit", "--quiet", "--allow-empty", "--message=begin")
 }
@@ -343,11 +343,18 @@ func startForge(ts *testscript.TestScript, args []string) {
 	w.repo = w.forge.AddRepository(owner, name)
 	checkout := ts.MkAbs(args[1])
 	w.repo.Receive(checkout)
-	git(ts, checkout, "remote", "add", "origin", w.forge.URL+"/"+args[0]+".git")
+	addOrigin(ts, checkout, w.forge.URL+"/"+args[0]+".git")
 	ts.Setenv("GITHUB_API_URL", w.forge.APIURL)
 	ts.Setenv("GITHUB_SERVER_URL", w.forge.URL)
 	ts.Setenv("GITHUB_TOKEN", w.forge.Token)
 	ts.Setenv("BARE", w.repo.Dir)
+}
+
+// addOrigin does what git remote add origin does.
+func addOrigin(ts *testscript.TestScript, checkout, address string) {
+	config := filepath.Join(checkout, ".git", "config")
+	origin := "[remote \"origin\"]\n\turl = " + address + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+	ts.Check(os.WriteFile(config, []byte(ts.ReadFile(config)+origin), 0o644))
 }
 
 // cloneForge clones the forge's repository, whose address is that of origin: clone DIR.

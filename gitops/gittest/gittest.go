@@ -93,13 +93,26 @@ type Repo struct {
 func New(t testing.TB) Repo {
 	t.Helper()
 	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
-	config := must.Get(initialConfig())(t)
-	for _, folder := range []string{".git/info", ".git/objects/info", ".git/refs"} {
-		must.Do(t, os.MkdirAll(r.Path(folder), 0o777))
-	}
-	r.Write(".git/HEAD", "ref: refs/heads/main\n")
-	r.Write(".git/config", config)
+	must.Do(t, Init(r.Dir))
 	return r
+}
+
+// Init makes an empty repository of dir, on the branch main, without starting git.
+func Init(dir string) error {
+	config, err := initialConfig()
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(dir, ".git")
+	for _, folder := range []string{"info", "objects/info", "refs"} {
+		if err := os.MkdirAll(filepath.Join(at, folder), 0o777); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(at, "HEAD"), []byte("ref: refs/heads/main\n"), 0o666),
+		os.WriteFile(filepath.Join(at, "config"), []byte(config), 0o666),
+	)
 }
 
 // initialConfig is the configuration of a new repository, which depends on the system. git is asked
