@@ -60,11 +60,22 @@ const (
 	RepositoryPattern = OwnerPattern + `/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}|\.\.[A-Za-z0-9._-]{1,98})` // not . and ..
 )
 
+// ValidateRepository returns an error for a name that RepositoryPattern does not match. It does not
+// compile the pattern, which every run would wait for.
 func ValidateRepository(name string) error {
-	if !CompileFullMatch(RepositoryPattern).MatchString(name) {
+	owner, repository, _ := strings.Cut(name, "/")
+	if owner == "" || len(owner) > 39 || strings.ContainsAny(owner[:1], "_-") || !consistsOf(owner, "_-") ||
+		repository == "" || len(repository) > 100 || repository == "." || repository == ".." || !consistsOf(repository, "._-") {
 		return errors.New("must be OWNER/REPO")
 	}
 	return nil
+}
+
+// consistsOf reports whether text has only ASCII letters, digits and the given others.
+func consistsOf(text, others string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r))
+	})
 }
 
 type Issue struct {
