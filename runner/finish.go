@@ -197,7 +197,12 @@ func (r *runner) writeEnd(event transcript.RunFinished) record.Result {
 		result.ExitCode = result.Outcome.ExitCode()
 	}
 	// The page can be regenerated from the transcript, so a failure does not change the outcome.
-	if err := r.Record.WriteReport(context.Background()); err != nil {
+	err := r.Record.WriteReport(context.Background())
+	if err != nil { // on a full disk, the files that are being removed make room
+		removing.Wait()
+		err = r.Record.WriteReport(context.Background())
+	}
+	if err != nil {
 		addError(err)
 		return result
 	}

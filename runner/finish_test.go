@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,6 +64,20 @@ func TestTakesChangeOnceAfterTimeLimit(t *testing.T) {
 	r := &runner{end: &ending{tookTooLong: context.DeadlineExceeded}}
 	_, err := r.takeUnsaved(t.Context())
 	must.Is(t, context.DeadlineExceeded, err)
+}
+
+// On a full disk, only the removal of working files makes room. Here a link to their folder is in the way until then.
+func TestWritesReportAfterWorkingFilesMadeRoom(t *testing.T) {
+	rec := begun(t, "{}")
+	for i := range 3000 { // their removal takes longer than the report
+		must.Do(t, rec.Write(path.Join(record.StateFolder, fmt.Sprint(i)), nil))
+	}
+	must.Do(t, os.Symlink(record.StateFolder, rec.Join(record.ReportFile+".new")))
+	s := &start.Start{Record: rec, Found: start.Found{Assignment: &start.Assignment{Request: &start.Request{}}}}
+	r := &runner{Start: s, end: &ending{Found: &s.Found}}
+	result := r.writeEnd(transcript.RunFinished{Outcome: string(outcome.NoChanges)})
+	must.Same(t, record.ReportFile, result.ReportFile, "the report", result.Errors)
+	must.Same(t, false, rec.Has(record.StateFolder+"/0"), "working files are left")
 }
 
 // The end is read off what was reached, in this order: an error, a budget, no change,
