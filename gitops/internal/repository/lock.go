@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,14 +143,22 @@ func (r *Repository) Unwritable() (path string, err error) {
 }
 
 // UnwritableAmong is like Unwritable for paths of the work tree that are to be made, replaced or deleted.
-func (r *Repository) UnwritableAmong(paths []string) (path string, err error) {
+func (r *Repository) UnwritableAmong(paths []string) (unwritable string, err error) {
+	root, err := os.OpenRoot(r.Root)
+	if err != nil {
+		return "", nil //nolint:nilerr // what needs the work tree reports it
+	}
+	defer root.Close()
 	seen := make(map[string]bool)
 	for _, name := range paths {
-		path := filepath.Join(r.Root, filepath.FromSlash(name))
-		if err := irreplaceable(path); err != nil {
-			return path, err
+		if above := regularfile.Obstacle(root, path.Dir(name)); above != "" {
+			name = above // a folder is to replace it; where a link leads does not matter
 		}
-		folder := filepath.Dir(path)
+		file := filepath.Join(r.Root, filepath.FromSlash(name))
+		if err := irreplaceable(file); err != nil {
+			return file, err
+		}
+		folder := filepath.Dir(file)
 		for folder != r.Root && !seen[folder] && !isDir(folder) { // it is to be made, too
 			folder = filepath.Dir(folder)
 		}

@@ -69,8 +69,10 @@ func TestUnwritableNamesPath(t *testing.T) {
 	r.Seed()
 	r.Write("sub/f", "")
 	r.Write("sub/g", "")
+	outside := t.TempDir()
+	must.Do(t, os.Symlink(outside, r.Path("link")))
 	c := open(t, r.Dir)
-	changed := []string{"README", "new/deep/f", "sub/f", "sub/g/h"}
+	changed := []string{"README", "new/deep/f", "sub/f", "sub/g/h", "link/f", "link/new/f"}
 	requireWritable := func() {
 		t.Helper()
 		path, err := c.Unwritable()
@@ -98,6 +100,10 @@ func TestUnwritableNamesPath(t *testing.T) {
 		}
 	}
 	requireWritable()
+	must.Do(t, exec.Command(tool, lock, outside).Run())
+	path, err := c.UnwritableAmong(changed) // a folder replaces the link
+	must.Do(t, exec.Command(tool, unlock, outside).Run())
+	must.Do(t, err, path)
 }
 
 func TestHoldIndexBlocksGit(t *testing.T) {
