@@ -43,12 +43,21 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 }
 
 // commitAndPush commits the change, switches the checkout to it, and pushes it if the origin is on this
-// machine.
+// machine. The body exists if any step after the commit fails.
 func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit, err := l.commit(ctx, p, before, out)
 	if err != nil {
 		return err
 	}
+	err = l.switchAndPush(ctx, p, commit, before, out)
+	if err != nil && out.BodyFile == "" {
+		_ = l.publishPull(ctx, p, out) // the first error counts
+	}
+	return err
+}
+
+// switchAndPush switches the checkout to the commit, and pushes it if the origin is on this machine.
+func (l Local) switchAndPush(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) (err error) {
 	if out.whyNotSwitched, err = l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
 		return err
 	}

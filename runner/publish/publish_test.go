@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -37,6 +38,35 @@ func TestPushesOnlyWhereSafe(t *testing.T) {
 	w.must(w.toLocal().pushToOrigin(t.Context(), &p, out.Commit, nil, &out))
 	must.Same(t, "the checkout's origin is not on this machine", out.NotPushed, "with an origin elsewhere", out)
 	must.Same(t, "", out.Remote, "with an origin elsewhere", out)
+}
+
+// A commit that comes to no branch, or that cannot be pushed, has its body in the run directory.
+func TestWritesBodyOfFailedPublication(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hinder func(*world)
+		says   string
+	}{
+		"the branch is locked": {func(w *world) { w.put(".git/refs/heads/"+taskBranch+".lock", "") }, taskBranch + ".lock is there"},
+		"the push is refused": {func(w *world) {
+			there := gittest.Repo{T: w.t, Dir: w.repo.Dir}
+			there.Write("hooks/pre-receive", "#!/bin/sh\nexit 1\n")
+			there.Chmod("hooks/pre-receive", 0o755)
+			w.git(w.dir, "remote", "add", "origin", w.repo.Dir)
+		}, "cannot be pushed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			test.hinder(w)
+			w.run("20260301T090000Z-0000000a") // with the new settings
+			var out Publication
+			must.Fail(t, test.says, Publish(t.Context(), w.toLocal(), w.proposal("hello.txt", "Hello.\n"), &out))
+			if out.BodyFile != record.PullRequestFile || !w.Record.Has(record.PullRequestFile) {
+				t.Errorf("publication: %+v", out)
+			}
+		})
+	}
 }
 
 // empty is a repository on this machine that has nothing.
