@@ -107,8 +107,12 @@ func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.Encode
 	return o, nil
 }
 
+// Size returns the size of an object that must exist.
 func (s *Store) Size(id plumbing.Hash) (int64, error) {
 	o, err := s.lookUp(plumbing.AnyObject, id)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		err = s.Missing(id)
+	}
 	if err != nil {
 		return 0, err
 	}
