@@ -261,9 +261,11 @@ func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err err
 // process that made them died.
 func (c *Checkout) DropOwnLocks() error { return c.repo.DropOwnLocks() }
 
-// Unwritable returns a file or folder that a commit must write to but cannot, with the reason as an error.
-// It returns a nil error if there is none.
-func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
+// Unwritable returns a file or folder that any change must write to but cannot, with the reason as an error.
+// It returns a nil error if there is none. movesHead means that HEAD moves with the change, to a commit.
+func (c *Checkout) Unwritable(movesHead bool) (path string, err error) {
+	return c.repo.Unwritable(movesHead)
+}
 
 // UnwritableAmong is like Unwritable for paths of the work tree that are to be made, replaced or deleted.
 func (c *Checkout) UnwritableAmong(paths []string) (path string, err error) {

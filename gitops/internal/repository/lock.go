@@ -126,13 +126,20 @@ func (r *Repository) inUseError() error {
 	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 
-// Unwritable returns a file or folder that a commit must write to but cannot, with the reason as an error.
-// It returns a nil error if there is none.
-func (r *Repository) Unwritable() (path string, err error) {
-	for _, path := range [...]string{r.Root, r.GitDir, filepath.Join(r.CommonDir, "objects"), filepath.Join(r.CommonDir, "refs", "heads")} {
+// Unwritable returns a file or folder that any change must write to but cannot, with the reason as an error.
+// It returns a nil error if there is none. movesHead means that HEAD moves with the change, to a commit.
+func (r *Repository) Unwritable(movesHead bool) (path string, err error) {
+	folders := []string{r.Root, r.GitDir}
+	if movesHead {
+		folders = append(folders, filepath.Join(r.CommonDir, "objects"), filepath.Join(r.CommonDir, "refs", "heads"))
+	}
+	for _, path := range folders {
 		if err := unwritableFolder(path); err != nil {
 			return path, err
 		}
+	}
+	if !movesHead {
+		return "", nil
 	}
 	for _, path := range [...]string{filepath.Join(r.GitDir, "HEAD"), r.indexPath()} {
 		if err := irreplaceable(path); err != nil {

@@ -75,7 +75,7 @@ func TestUnwritableNamesPath(t *testing.T) {
 	changed := []string{"README", "new/deep/f", "sub/f", "sub/g/h", "link/f", "link/new/f"}
 	requireWritable := func() {
 		t.Helper()
-		path, err := c.Unwritable()
+		path, err := c.Unwritable(true)
 		must.Do(t, err, path)
 		path, err = c.UnwritableAmong(changed)
 		must.Do(t, err, path)
@@ -89,12 +89,14 @@ func TestUnwritableNamesPath(t *testing.T) {
 		if out, err := exec.Command(tool, lock, r.Path(path)).CombinedOutput(); err != nil {
 			t.Skipf("%s: %s", tool, out)
 		}
-		got, err := c.Unwritable()
+		got, err := c.Unwritable(true)
 		if !strings.HasPrefix(path, ".git") {
 			must.Do(t, err, got)
 			got, err = c.UnwritableAmong(changed)
 		}
+		_, uncommitted := c.Unwritable(false)
 		must.Do(t, exec.Command(tool, unlock, r.Path(path)).Run())
+		must.Same(t, path == ".git", uncommitted != nil, "for files alone", path, uncommitted)
 		if !errors.Is(err, fs.ErrPermission) || got != r.Path(path) {
 			t.Errorf("%s: got %s, %v", path, got, err)
 		}

@@ -48,7 +48,7 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if w.tree == nil { // a bundle has no work tree to land from
 		return do()
 	}
-	if err := cmp.Or(w.RequireAlone(), w.requireWritable()); err != nil {
+	if err := cmp.Or(w.RequireAlone(), w.requireWritable(l.Commit != "")); err != nil {
 		return err
 	}
 	release, err := w.lockIndex(ctx)

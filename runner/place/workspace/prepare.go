@@ -40,7 +40,8 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 		return CheckoutFailure(err)
 	}
 	err := w.findBaseBranch(ctx, p.Base)
-	if err := cmp.Or(w.requireFinishedOperation(p), err); err != nil { // a rebase is on no branch, either
+	movesHead := !p.Base.NoneNeeded || w.base.SHA != w.checkout.StartCommit().SHA
+	if err := cmp.Or(w.requireFinishedOperation(p, movesHead), err); err != nil { // a rebase is on no branch, either
 		return err
 	}
 	dirty, err := w.dirtyFiles(ctx)
@@ -52,16 +53,17 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 			"The checkout has uncommitted changes (%s); commit or stash them, so that the change contains only the agent's work.", dirty)
 	}
 	if p.ExpectsChanges { // in a checkout that is not writable, the agent would seem to have nothing to do
-		if err := w.requireWritable(); err != nil {
+		if err := w.requireWritable(movesHead); err != nil {
 			return err
 		}
 	}
 	return w.RequireFolder(p.Path)
 }
 
-// requireWritable returns an error if no change can come into the checkout, whatever its files are.
-func (w *Workspace) requireWritable() error {
-	path, err := w.checkout.Unwritable()
+// requireWritable returns an error if no change can come into the checkout, whatever its files are. movesHead means
+// that HEAD moves with the change.
+func (w *Workspace) requireWritable(movesHead bool) error {
+	path, err := w.checkout.Unwritable(movesHead)
 	if err == nil {
 		return nil
 	}
@@ -90,9 +92,10 @@ func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 }
 
 // requireFinishedOperation returns an error if the change would come into the middle of a merge, a rebase or
-// another operation of git. git status lists no file during some of them.
-func (w *Workspace) requireFinishedOperation(p CheckoutNeeds) error {
-	unfinished := w.operationInTheWay(!p.Base.NoneNeeded || w.base.SHA != w.checkout.StartCommit().SHA)
+// another operation of git. git status lists no file during some of them. movesHead means that HEAD moves with the
+// change.
+func (w *Workspace) requireFinishedOperation(p CheckoutNeeds, movesHead bool) error {
+	unfinished := w.operationInTheWay(movesHead)
 	if unfinished.Name == "" || !p.ExpectsChanges || !p.ReceivesChange {
 		return nil
 	}

@@ -122,7 +122,7 @@ func (w *Workspace) WriteToCheckout(ctx context.Context, change *gitops.ChangeSe
 		return
 	}
 	w.delivery.failure = notWrittenStop(err)
-	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
+	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %s.", outcome.MessageOf(err))
 }
 
 // notWrittenStop returns the outcome for a change that could not be written to the checkout.
