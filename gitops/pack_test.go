@@ -2,6 +2,8 @@ package gitops_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"io"
 	"os"
 	"path/filepath"
@@ -81,3 +83,21 @@ func TestGitReadsWrittenPack(t *testing.T) {
 		must.Same(t, f.NewID, there.GitWith(nil, []byte(there.Git("cat-file", "blob", f.NewID)), "hash-object", "--stdin"), f.Path)
 	}
 }
+
+// Writing ends with its context, also within a large object.
+func TestWritePackStops(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Seed()
+	c := r.open()
+	snap := must.Get(c.Snapshot(t.Context()))(t)
+	r.Write("large", strings.Repeat(rand.Text(), 1<<17))
+	cs := must.Get(c.Changes(t.Context(), snap))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := c.WritePack(ctx, cs, writerFunc(func(data []byte) (int, error) { cancel(); return len(data), nil }))
+	must.Is(t, context.Canceled, err)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(data []byte) (int, error) { return f(data) }

@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
 // WritePack writes a packfile of the given objects, without deltas (gitformat-pack(5)).
@@ -22,7 +24,7 @@ func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := s.packOne(id, out); err != nil {
+		if err := s.packOne(ctx, id, out); err != nil {
 			return err
 		}
 	}
@@ -34,7 +36,7 @@ func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer)
 }
 
 // packOne writes one object of a pack: its type and size, then its content.
-func (s *Store) packOne(id plumbing.Hash, out *bufio.Writer) error {
+func (s *Store) packOne(ctx context.Context, id plumbing.Hash, out *bufio.Writer) error {
 	o, r, err := s.open(plumbing.AnyObject, id)
 	if err != nil {
 		return err
@@ -49,7 +51,7 @@ func (s *Store) packOne(id plumbing.Hash, out *bufio.Writer) error {
 		out.Write(binary.AppendUvarint(nil, rest))
 	}
 	compressed := s.compress(out, size)
-	n, err := io.Copy(compressed, r)
+	n, err := io.Copy(compressed, regularfile.Until(ctx, r))
 	if err == nil && n != size {
 		err = fmt.Errorf("object %s: %d bytes where %d were expected", id, n, size)
 	}
