@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -116,8 +116,6 @@ func TestRefusesInvalidEmbeddedTools(t *testing.T) {
 		"its Parameters are no JSON Schema":       {Spec: tools.Spec{Description: "Does it.", Name: "a", Parameters: json.RawMessage(`{"type":3}`)}, Run: run},
 	} {
 		err := extensions.KeepEmbedded(recorded(t), &job.Job{}, []tools.Tool{fine, bad})
-		if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Outcome != outcome.InvalidInput || stop.Reason != "bad_tool" || !strings.Contains(stop.Message, want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		outcometest.Want(t, err, "invalid_input/bad_tool", want)
 	}
 }

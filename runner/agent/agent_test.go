@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -139,14 +138,6 @@ func decoded[T any](t *testing.T, f fixture, of transcript.Type) (all []T) {
 		all = append(all, data)
 	}
 	return all
-}
-
-// reason returns the reason of an error that ends a run, or "".
-func reason(err error) string {
-	if stop, is := errors.AsType[*outcome.Stop](err); is {
-		return stop.Reason
-	}
-	return ""
 }
 
 func (f fixture) mustTell(t *testing.T, words string) {
@@ -291,11 +282,7 @@ func TestEndsWhenModelFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := converse(t, c.session)
-			_, err := f.Run(t.Context())
-			var stop *outcome.Stop
-			if !errors.As(err, &stop) || fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason) != c.want {
-				t.Fatalf("Run ended in %v, want %s", err, c.want)
-			}
+			outcometest.Want(t, must.Err(f.Run(t.Context())), c.want)
 			must.Contain(t, f.requests.bodies[len(f.requests.bodies)-1], c.told)
 		})
 	}
@@ -321,7 +308,7 @@ func TestRunsNoCallBeyondLimit(t *testing.T) {
 	f := converse(t, "version: 1\nturns:\n  - output: [{call: read_file, arguments: {a: 1}}, {call: read_file, arguments: {a: 2}}, {call: read_file, arguments: {a: 3}}]\n")
 	f.Limits.Calls = 2
 	_, err := f.Run(t.Context())
-	must.Same(t, "tool_calls", reason(err), "Run ended in", err, "calls, want tool_calls after 2")
+	must.Same(t, "tool_calls", outcometest.Reason(err), "Run ended in", err, "calls, want tool_calls after 2")
 	must.Same(t, 2, len(f.box.asked), "Run ended in", err, "calls, want tool_calls after 2")
 }
 

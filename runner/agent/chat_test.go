@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -265,7 +266,7 @@ func TestChatClassifiesAnswers(t *testing.T) {
 	} {
 		f, server := chatting(t, slices.Insert(streamed(), 1, stream("data: "+c.events+"\n\n"))...)
 		said, err := f.Run(t.Context())
-		if c.reason == "" && (err != nil || said != "Done." || len(f.box.asked) != 3) || c.reason != "" && (reason(err) != c.reason || len(server.bodies) != 2) {
+		if c.reason == "" && (err != nil || said != "Done." || len(f.box.asked) != 3) || c.reason != "" && (outcometest.Reason(err) != c.reason || len(server.bodies) != 2) {
 			t.Errorf("%s: Run = %q, %v after %d requests", name, said, err, len(server.bodies))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -149,7 +150,7 @@ func TestBudgetsReserveLastTurn(t *testing.T) {
 			f.Window, f.Limits.Tokens = 10_000, c.tokens
 			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 5000)}
 			_, err := f.Run(t.Context())
-			must.Same(t, c.last != done, reason(err) == "tokens", "Run ended in", err)
+			must.Same(t, c.last != done, outcometest.Reason(err) == "tokens", "Run ended in", err)
 			requests := server.Requests()
 			must.Contain(t, string(requests[len(requests)-1].Body), c.asked)
 			must.Same(t, 9, strings.Count(strings.Join(f.types(t), " "), "model.request"))
@@ -210,7 +211,7 @@ func TestEndsOnOverlongTask(t *testing.T) {
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: never}]}]\n", modeltest.Options{})
 	server.Replace(1, answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`))
 	_, err := f.Run(t.Context())
-	must.Same(t, "context_length", reason(err), "Run ended in", err)
+	must.Same(t, "context_length", outcometest.Reason(err), "Run ended in", err)
 }
 
 // TestTrimmingKeepsPairs makes conversations of all kinds too long; the server
@@ -241,7 +242,7 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 			server.Replace(rapid.IntRange(2, 14).Draw(rt, "request"), tooLong)
 		}
 		_, err := f.Run(t.Context())
-		if err != nil && reason(err) != "context_length" {
+		if err != nil && outcometest.Reason(err) != "context_length" {
 			rt.Fatalf("Run ended in %v", err)
 		}
 		for _, fault := range server.Faults() {

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools"
@@ -141,7 +142,7 @@ func TestResumeKeepsLastTurn(t *testing.T) {
 			p := pastOf(t, c.past...)
 			f.mustResume(t, p, 0, transcript.ModelUse{Usage: transcript.Usage{Input: c.used}})
 			_, err := f.Run(t.Context())
-			if ended := reason(err) == "tokens"; ended != (c.turns == 0) || len(f.requests.bodies) != c.turns {
+			if ended := outcometest.Reason(err) == "tokens"; ended != (c.turns == 0) || len(f.requests.bodies) != c.turns {
 				t.Errorf("%d turns were taken, and Run ended in %v", len(f.requests.bodies), err)
 			}
 		})

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -193,10 +192,7 @@ func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {
 				f, server := talk(t, threeTurns, modeltest.Options{})
 				server.Replace(turn, c.handler)
 				_, err := f.Run(t.Context())
-				var stop *outcome.Stop
-				if !errors.As(err, &stop) || stop.Outcome != outcome.ModelFailed || stop.Reason != c.reason || !strings.Contains(stop.Message, c.told) {
-					t.Fatalf("Run ended in %v, want %s with %q", err, c.reason, c.told)
-				}
+				outcometest.Want(t, err, "model_failed/"+c.reason, c.told)
 				if log := f.text(t); name == "event is not JSON" && !strings.Contains(log, `"data":"{\"type\": oops}"`) {
 					t.Errorf("the transcript lacks the bytes of the event:\n%s", log)
 				}
@@ -306,11 +302,7 @@ func TestLimitsHoldDespiteFalseUsage(t *testing.T) {
 					server.Replace(n, stream(fmt.Sprintf("data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r%d\",\"status\":\"completed\",\"output\":"+
 						"[{\"type\":\"function_call\",\"id\":\"f%d\",\"call_id\":\"c%d\",\"status\":\"completed\",\"name\":\"read_file\",\"arguments\":\"{\\\"n\\\":%d}\"}],\"usage\":%s}}\n\n", n, n, n, n, usage)))
 				}
-				_, err := f.Run(t.Context())
-				var stop *outcome.Stop
-				if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != reason {
-					t.Errorf("Run ended in %v after %d requests", err, len(server.Requests()))
-				}
+				outcometest.Want(t, must.Err(f.Run(t.Context())), "budget_exceeded/"+reason)
 			})
 		}
 	}
@@ -421,11 +413,7 @@ func TestReportsScarceBudgets(t *testing.T) {
 			f := converse(t, "version: 1\nturns:\n"+calls)
 			f.Limits = c.limits
 			f.UseModel(agent.ModelOptions{Price: dollarForToken()})
-			_, err := f.Run(t.Context())
-			var stop *outcome.Stop
-			if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != c.reason {
-				t.Fatalf("Run ended in %v", err)
-			}
+			outcometest.Want(t, must.Err(f.Run(t.Context())), "budget_exceeded/"+c.reason)
 			must.Same(t, c.turns, len(f.requests.bodies))
 			for i, body := range f.requests.bodies {
 				if told := strings.Contains(body, c.told); told != (i+1 >= c.warning) {
@@ -443,7 +431,7 @@ func TestLastTurnRunsItsCalls(t *testing.T) {
 		"  - output: [{say: Nearly.}, {call: read_file, arguments: {}}]\n    usage: {input: 1}\n")
 	f.Limits.Tokens = 100
 	said, err := f.Run(t.Context())
-	if reason(err) != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
+	if outcometest.Reason(err) != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
 		t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
 	}
 }

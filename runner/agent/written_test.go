@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -139,7 +140,7 @@ turns:
     output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: "I won't."}]}}]
 `)
 	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
-	must.Same(t, "refused", reason(must.Err(f.Run(t.Context()))), "the run ends as")
+	must.Same(t, "refused", outcometest.Reason(must.Err(f.Run(t.Context()))), "the run ends as")
 	must.Same(t, 1, len(f.box.asked), "calls are run")
 }
 

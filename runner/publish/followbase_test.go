@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -142,7 +143,7 @@ func TestLooksUpBaseBranch(t *testing.T) {
 		}
 	}
 	_, err := LookUpBase(t.Context(), branches{err: &forge.Error{Kind: forge.Unavailable, Message: "it is down"}}, base)
-	wantStop(t, err, "unavailable")
+	outcometest.Want(t, err, "unavailable")
 }
 
 func TestCountsUnnamedConflicts(t *testing.T) {
@@ -194,7 +195,7 @@ func TestMergesEarlierChangeOntoBase(t *testing.T) {
 	must.Contain(t, laid.DescribeUnmerged(), `"README.md": both changed the same lines`, "after \"<<<<<<< main (agent-ci)\" the lines of the new base", "leave no mark in it")
 	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
 	_, err = earlier()
-	wantStop(t, err, "foreign_commit")
+	outcometest.Want(t, err, "foreign_commit")
 	w.git(w.repo.Dir, "update-ref", "-d", "refs/heads/"+taskBranch)
 	if laid, err = earlier(); laid != nil || err != nil {
 		t.Errorf("of a branch that is gone: %+v, %v", laid, err)

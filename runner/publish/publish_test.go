@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -133,7 +134,7 @@ func TestYieldsToConcurrentPush(t *testing.T) {
 		var out Publication
 		err := w.toForge().commitAndPush(t.Context(), &p, nil, &out) // the branch was not there when it was looked for
 		if test.reason != "" {
-			wantStop(t, err, test.reason)
+			outcometest.Want(t, err, test.reason)
 			continue
 		}
 		w.must(err)

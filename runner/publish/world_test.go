@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -160,16 +161,7 @@ func (w *world) refused(to Destination, p Proposal, reason string) (Publication,
 	w.t.Helper()
 	var out Publication
 	err := Publish(w.t.Context(), to, p, &out)
-	return out, wantStop(w.t, err, reason)
-}
-
-func wantStop(t *testing.T, err error, reason string) *outcome.Stop {
-	t.Helper()
-	stop, ok := err.(*outcome.Stop)
-	if !ok || stop.Reason != reason {
-		t.Fatalf("ended with %v, want the reason %s", err, reason)
-	}
-	return stop
+	return out, outcometest.Want(w.t, err, reason)
 }
 
 // pull is the one pull request of the forge.

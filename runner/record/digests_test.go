@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -248,7 +249,7 @@ func TestRendersReportFromDisk(t *testing.T) {
 	}
 	for _, of := range []func(string) (string, error){WriteReport, RenderDocument} {
 		_, err := of(t.TempDir())
-		wantStop(t, err, "run_directory", "is not a run directory")
+		outcometest.Want(t, err, "run_directory", "is not a run directory")
 	}
 }
 

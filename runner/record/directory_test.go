@@ -12,16 +12,8 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
-
-// wantStop makes sure that an error is an outcome with this reason, and says this.
-func wantStop(t *testing.T, err error, reason, says string) {
-	t.Helper()
-	if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Reason != reason || !strings.Contains(stop.Message, says) {
-		t.Errorf("the error is %v, want %s that says %q", err, reason, says)
-	}
-}
 
 // directory is a new run directory.
 func directory(t *testing.T) *Directory {
@@ -93,7 +85,7 @@ func TestRefusesUnsafeRunFolder(t *testing.T) {
 			t.Setenv("TMPDIR", temp)
 			must.Do(t, make(filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))))
 			_, err := DefaultPath(func(string) string { return "" }, "id", "give another")
-			wantStop(t, err, "run_directory", "give another, or set HOME")
+			outcometest.Want(t, err, "run_directory", "give another, or set HOME")
 		})
 	}
 }
@@ -108,7 +100,7 @@ func TestNewDirectoryIsEmptyAndPrivate(t *testing.T) {
 	} {
 		d, err := NewDirectory(filepath.Join(folder, name), "")
 		if says != "" {
-			wantStop(t, err, "run_directory", says)
+			outcometest.Want(t, err, "run_directory", says)
 			continue
 		}
 		if err != nil {
@@ -127,7 +119,7 @@ func TestOpensOnlyRunDirectories(t *testing.T) {
 	for name, says := range map[string]string{"run": "", "other": "it has no " + TranscriptFile, "missing": "is not a run directory", "run/" + TranscriptFile: "is not a run directory"} {
 		d, err := OpenDirectory(filepath.Join(folder, name))
 		if says != "" {
-			wantStop(t, err, "run_directory", says)
+			outcometest.Want(t, err, "run_directory", says)
 			continue
 		}
 		must.Do(t, err)
@@ -145,7 +137,7 @@ func TestLocksDirectoryForOneProcess(t *testing.T) {
 	first := directory(t)
 	must.Do(t, first.Lock())
 	second := &Directory{path: first.path}
-	wantStop(t, second.Lock(), "run_directory", "Another agent-ci works in "+first.path)
+	outcometest.Want(t, second.Lock(), "run_directory", "Another agent-ci works in "+first.path)
 	first.Close()
 	must.Do(t, second.Lock(), "after the first")
 	second.lockFile.Close()
@@ -157,8 +149,8 @@ func TestReportsUnwritableDirectory(t *testing.T) {
 	must.Do(t, d.CheckWritable())
 	must.None(t, must.Get(os.ReadDir(d.path))(t), "is left of the trial")
 	must.Do(t, os.Remove(d.path))
-	wantStop(t, d.CheckWritable(), "run_directory", "cannot be written")
-	wantStop(t, d.Reserve(), "run_directory", "make room")
+	outcometest.Want(t, d.CheckWritable(), "run_directory", "cannot be written")
+	outcometest.Want(t, d.Reserve(), "run_directory", "make room")
 }
 
 func TestReplacesFilesAtomically(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -132,7 +133,7 @@ func TestRefusesAlteredTranscript(t *testing.T) {
 			}
 			must.Do(t, alter(rec.Join(TranscriptFile)))
 			_, err = rec.View()
-			wantStop(t, err, "transcript_altered", "nothing was published")
+			outcometest.Want(t, err, "transcript_altered", "nothing was published")
 		})
 	}
 }

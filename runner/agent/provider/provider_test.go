@@ -1,14 +1,12 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -16,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -119,7 +117,7 @@ func TestCostLimitNeedsPrice(t *testing.T) {
 				warned.warn(w.Code, w.Message)
 			}
 			if test.reason != "" {
-				wantStop(t, err, outcome.InvalidInput, test.reason, "give it as model.price")
+				outcometest.Want(t, err, "invalid_input/"+test.reason, "give it as model.price")
 				return
 			}
 			must.Do(t, err)
@@ -189,7 +187,7 @@ func TestAPINeedsKeyAndURL(t *testing.T) {
 			j.Model.Name = "gpt-5"
 			got, err := API(j, test.env, "1.2.3", record.New("", nil))
 			if test.reason != "" {
-				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
+				outcometest.Want(t, err, "invalid_input/"+test.reason, test.words)
 				return
 			}
 			must.Do(t, err)
@@ -235,17 +233,7 @@ func TestRefusesBrokenScriptedSession(t *testing.T) {
 	_, err = Scripted(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)
 	must.Fail(t, "none.yml", err)
 	_, err = Scripted(t.Context(), session(t, "version: 2\n"), 0, j)
-	wantStop(t, err, outcome.InvalidInput, "scripted_session", "Read scripted session session.yml: version is 2")
-}
-
-// wantStop takes care that an error is that outcome, for that reason, with these
-// words in its message.
-func wantStop(t *testing.T, err error, kind outcome.Outcome, reason, words string) {
-	t.Helper()
-	var stop *outcome.Stop
-	if !errors.As(err, &stop) || stop.Outcome != kind || stop.Reason != reason || !strings.Contains(stop.Message, words) {
-		t.Errorf("err = %v, want %s/%s with %q", err, kind, reason, words)
-	}
+	outcometest.Want(t, err, "invalid_input/scripted_session", "Read scripted session session.yml: version is 2")
 }
 
 func TestScriptCallsByModel(t *testing.T) {

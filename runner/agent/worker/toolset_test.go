@@ -2,16 +2,14 @@ package worker
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -102,15 +100,5 @@ func TestDefinesOfferedAndAllowedTools(t *testing.T) {
 
 func TestRefusesUnknownToolName(t *testing.T) {
 	_, err := New(t.Context(), site(t, &job.Job{Tools: job.Tools{Allow: []string{"teleport"}}}, nil))
-	wantStop(t, err, outcome.InvalidInput, "unknown_tool", `tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
-}
-
-// wantStop takes care that an error is that outcome, for that reason, with these
-// words in its message.
-func wantStop(t *testing.T, err error, kind outcome.Outcome, reason, words string) {
-	t.Helper()
-	var stop *outcome.Stop
-	if !errors.As(err, &stop) || stop.Outcome != kind || stop.Reason != reason || !strings.Contains(stop.Message, words) {
-		t.Errorf("err = %v, want %s/%s with %q", err, kind, reason, words)
-	}
+	outcometest.Want(t, err, "invalid_input/unknown_tool", `tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
 }

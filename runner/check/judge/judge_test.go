@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -42,15 +41,6 @@ func caseOf(t *testing.T, j job.Job, change *gitops.ChangeSet, patch string) Cas
 // noLFS finds no blob to be a Git LFS file.
 func noLFS(context.Context, string) (io.ReadCloser, int64, error) { return nil, 0, nil }
 
-// reason is that of a stop; other errors are given as they are.
-func reason(err error) string {
-	var stop *outcome.Stop
-	if errors.As(err, &stop) {
-		return stop.Reason
-	}
-	return fmt.Sprint(err)
-}
-
 func changed(paths ...string) *gitops.ChangeSet {
 	change := &gitops.ChangeSet{}
 	for _, path := range paths {
@@ -67,17 +57,17 @@ func TestLimitsSize(t *testing.T) {
 		limits job.Limits
 		want   string
 	}{
-		"no limits":             {two, job.Limits{}, "<nil>"},
-		"no change":             {nil, job.Limits{DiffFiles: 1, DiffLines: 1}, "<nil>"},
-		"as many as allowed":    {two, job.Limits{DiffFiles: 2, DiffLines: 7}, "<nil>"},
+		"no limits":             {two, job.Limits{}, ""},
+		"no change":             {nil, job.Limits{DiffFiles: 1, DiffLines: 1}, ""},
+		"as many as allowed":    {two, job.Limits{DiffFiles: 2, DiffLines: 7}, ""},
 		"one file more":         {two, job.Limits{DiffFiles: 1, DiffLines: 7}, "diff_files"},
 		"one line more":         {two, job.Limits{DiffFiles: 2, DiffLines: 6}, "diff_lines"},
 		"files come before":     {two, job.Limits{DiffFiles: 1, DiffLines: 1}, "diff_files"},
-		"lines without a file":  {&gitops.ChangeSet{Insertions: 9}, job.Limits{DiffLines: 1}, "<nil>"},
-		"problems are no files": {&gitops.ChangeSet{Problems: make([]gitops.Problem, 9)}, job.Limits{DiffFiles: 1}, "<nil>"},
+		"lines without a file":  {&gitops.ChangeSet{Insertions: 9}, job.Limits{DiffLines: 1}, ""},
+		"problems are no files": {&gitops.ChangeSet{Problems: make([]gitops.Problem, 9)}, job.Limits{DiffFiles: 1}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must.Same(t, c.want, reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.limitSize(t.Context())))
+			must.Same(t, c.want, outcometest.Reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.limitSize(t.Context())))
 		})
 	}
 }
@@ -98,17 +88,17 @@ func TestRefusesLargeFiles(t *testing.T) {
 		files []changeset.File
 		want  string
 	}{
-		"as large as allowed": {[]changeset.File{file("a", "", "five")}, "<nil>"},
+		"as large as allowed": {[]changeset.File{file("a", "", "five")}, ""},
 		"larger":              {[]changeset.File{file("a", "", "five"), {Path: "b", NewID: "six", NewMode: "100755", Binary: true}}, "file_size"},
-		"gone":                {[]changeset.File{{Path: "a", OldID: "six", OldMode: "100644"}}, "<nil>"},
-		"moved":               {[]changeset.File{{Path: "a", OldID: "six", OldMode: "100644"}, file("b", "", "six")}, "<nil>"},
-		"another mode":        {[]changeset.File{file("a", "six", "six")}, "<nil>"},
-		"a submodule":         {[]changeset.File{{Path: "a", NewID: "commit", NewMode: "160000"}}, "<nil>"},
+		"gone":                {[]changeset.File{{Path: "a", OldID: "six", OldMode: "100644"}}, ""},
+		"moved":               {[]changeset.File{{Path: "a", OldID: "six", OldMode: "100644"}, file("b", "", "six")}, ""},
+		"another mode":        {[]changeset.File{file("a", "six", "six")}, ""},
+		"a submodule":         {[]changeset.File{{Path: "a", NewID: "commit", NewMode: "160000"}}, ""},
 		"lost":                {[]changeset.File{file("a", "", "lost")}, `measure "a": nobody has lost`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob, LFSContent: noLFS}
-			must.Same(t, c.want, reason(judged.limitSize(t.Context())))
+			must.Same(t, c.want, outcometest.Reason(judged.limitSize(t.Context())))
 		})
 	}
 }
@@ -116,7 +106,7 @@ func TestRefusesLargeFiles(t *testing.T) {
 func TestSearchesNoLargeFile(t *testing.T) {
 	c := caseOf(t, job.Job{Limits: job.Limits{DiffFiles: 1}}, changed("a", "b"), "+"+token)
 	c.Record.Remove(record.PatchFile)
-	must.Same(t, "diff_files", reason(c.Judge(t.Context())))
+	must.Same(t, "diff_files", outcometest.Reason(c.Judge(t.Context())))
 	c.Job.Limits.DiffFiles = 2
 	if err := c.Judge(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "read "+record.PatchFile+": ") {
 		t.Errorf("without a patch: %v", err)
@@ -178,7 +168,7 @@ func TestJudgesPaths(t *testing.T) {
 			judged := caseOf(t, j, c.change, "")
 			err := judged.Judge(t.Context())
 			for _, part := range c.refused {
-				if err == nil || reason(err) != "change" || !strings.Contains(err.Error(), part) {
+				if err == nil || outcometest.Reason(err) != "change" || !strings.Contains(err.Error(), part) {
 					t.Errorf("got %v, want %s in it", err, part)
 				}
 			}
@@ -220,12 +210,12 @@ func TestRefusesExcludedWork(t *testing.T) {
 		change *gitops.ChangeSet
 		want   string
 	}{
-		"no change set": {nil, "<nil>"},
-		"no work":       {&gitops.ChangeSet{}, "<nil>"},
+		"no change set": {nil, ""},
+		"no work":       {&gitops.ChangeSet{}, ""},
 		"left out":      {&gitops.ChangeSet{Problems: large}, "change"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must.Same(t, c.want, reason(caseOf(t, job.Job{}, c.change, "").RefuseExcludedOnly()))
+			must.Same(t, c.want, outcometest.Reason(caseOf(t, job.Job{}, c.change, "").RefuseExcludedOnly()))
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -22,16 +23,16 @@ func TestRefusesConflictMarkers(t *testing.T) {
 		binary      bool
 		want        string
 	}{
-		"those of git":      {now: "plain", want: "<nil>"},
+		"those of git":      {now: "plain", want: ""},
 		"all of them":       {now: "whole", want: "marks_left"},
 		"one, at the end":   {now: "last", want: "marks_left"},
 		"the separator":     {now: "separator", want: "marks_left"},
-		"within a line":     {now: "within", want: "<nil>"},
-		"in a long line":    {now: "long", want: "<nil>"},
-		"as before":         {before: "last", now: "last", want: "<nil>"},
+		"within a line":     {now: "within", want: ""},
+		"in a long line":    {now: "long", want: ""},
+		"as before":         {before: "last", now: "last", want: ""},
 		"more than before":  {before: "last", now: "whole", want: "marks_left"},
-		"fewer than before": {before: "whole", now: "last", want: "<nil>"},
-		"what is no text":   {now: "whole", binary: true, want: "<nil>"},
+		"fewer than before": {before: "whole", now: "last", want: ""},
+		"what is no text":   {now: "whole", binary: true, want: ""},
 	} {
 		file := changeset.File{Path: "a.txt", NewMode: "100644", NewID: c.now, Binary: c.binary}
 		if c.before != "" {
@@ -41,6 +42,6 @@ func TestRefusesConflictMarkers(t *testing.T) {
 		judged.Blob = func(id string) (io.ReadCloser, int64, error) {
 			return io.NopCloser(strings.NewReader(texts[id])), int64(len(texts[id])), nil
 		}
-		must.Same(t, c.want, reason(judged.Refusal(t.Context())), name)
+		must.Same(t, c.want, outcometest.Reason(judged.Refusal(t.Context())), name)
 	}
 }

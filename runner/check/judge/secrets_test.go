@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -21,18 +22,18 @@ func TestFindsSecretsInPatch(t *testing.T) {
 		patch string
 		want  string
 	}{
-		"none":                             {"+x\n-y\n z\n", "<nil>"},
+		"none":                             {"+x\n-y\n z\n", ""},
 		"a value that is added":            {"+key = " + token + "\n", "secret"},
-		"a value that stays":               {"+x\n key = " + token + "\n", "<nil>"},
-		"a value that goes":                {"-key = " + token + "\n", "<nil>"},
+		"a value that stays":               {"+x\n key = " + token + "\n", ""},
+		"a value that goes":                {"-key = " + token + "\n", ""},
 		"a value that was there and moves": {"-key = " + token + "\n+key = " + token + "\n", "secret"},
-		"a shape that was there and moves": {"-key = " + shape + "\n+other = " + shape + "\n", "<nil>"},
+		"a shape that was there and moves": {"-key = " + shape + "\n+other = " + shape + "\n", ""},
 		"a shape that is new":              {"+key = " + shape + "\n", "secret"},
 		"in the name of a file":            {"diff --git a/" + token + " b/" + token + "\n", "secret"},
 		"in a last line without its end":   {"+" + token, "secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must.Same(t, c.want, reason(caseOf(t, job.Job{}, &gitops.ChangeSet{}, c.patch).Judge(t.Context())))
+			must.Same(t, c.want, outcometest.Reason(caseOf(t, job.Job{}, &gitops.ChangeSet{}, c.patch).Judge(t.Context())))
 		})
 	}
 }
@@ -61,11 +62,11 @@ func TestFindsSecretsInBinaryFiles(t *testing.T) {
 	}{
 		"a new one":               {changeset.File{NewMode: "100644", NewID: "plain"}, "secret"},
 		"in UTF-16":               {changeset.File{NewMode: "100644", NewID: "wide"}, "secret"},
-		"without one":             {changeset.File{NewMode: "100644", NewID: "harmless"}, "<nil>"},
-		"that is deleted":         {changeset.File{OldMode: "100644", OldID: "plain"}, "<nil>"},
-		"that had the shape":      {changeset.File{OldMode: "100755", OldID: "moved", NewMode: "100644", NewID: "shape"}, "<nil>"},
+		"without one":             {changeset.File{NewMode: "100644", NewID: "harmless"}, ""},
+		"that is deleted":         {changeset.File{OldMode: "100644", OldID: "plain"}, ""},
+		"that had the shape":      {changeset.File{OldMode: "100755", OldID: "moved", NewMode: "100644", NewID: "shape"}, ""},
 		"that had no such shape":  {changeset.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, "secret"},
-		"of a submodule":          {changeset.File{NewMode: "160000", NewID: "plain"}, "<nil>"},
+		"of a submodule":          {changeset.File{NewMode: "160000", NewID: "plain"}, ""},
 		"in a submodule's place":  {changeset.File{OldMode: "160000", OldID: "gone", NewMode: "100644", NewID: "shape"}, "secret"},
 		"that is not there":       {changeset.File{NewMode: "100644", NewID: "gone"}, `search "f": no gone`},
 		"whose old content is no": {changeset.File{OldMode: "100644", OldID: "gone", NewMode: "100644", NewID: "harmless"}, `search "f": no gone`},
@@ -82,7 +83,7 @@ func TestFindsSecretsInBinaryFiles(t *testing.T) {
 				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
 			}
 			judged.Job.Policy.Change.Submodules = "allow"
-			must.Same(t, c.want, reason(judged.Judge(t.Context())))
+			must.Same(t, c.want, outcometest.Reason(judged.Judge(t.Context())))
 			must.Same(t, 0, open, "are open")
 		})
 	}
@@ -98,12 +99,12 @@ func TestFindsSecretsInLFSFiles(t *testing.T) {
 		want  string
 	}{
 		"a new one":              {changeset.File{NewMode: "100644", NewID: "plain"}, 0, "secret"},
-		"without one":            {changeset.File{NewMode: "100644", NewID: "harmless"}, 0, "<nil>"},
-		"that is deleted":        {changeset.File{OldMode: "100644", OldID: "plain"}, 0, "<nil>"},
-		"that had the shape":     {changeset.File{OldMode: "100644", OldID: "moved", NewMode: "100644", NewID: "shape"}, 0, "<nil>"},
+		"without one":            {changeset.File{NewMode: "100644", NewID: "harmless"}, 0, ""},
+		"that is deleted":        {changeset.File{OldMode: "100644", OldID: "plain"}, 0, ""},
+		"that had the shape":     {changeset.File{OldMode: "100644", OldID: "moved", NewMode: "100644", NewID: "shape"}, 0, ""},
 		"that had no such shape": {changeset.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, 0, "secret"},
 		"that was no pointer":    {changeset.File{OldMode: "100644", OldID: "other", NewMode: "100644", NewID: "shape"}, 0, "secret"},
-		"that is none":           {changeset.File{NewMode: "100644", NewID: "other"}, 0, "<nil>"},
+		"that is none":           {changeset.File{NewMode: "100644", NewID: "other"}, 0, ""},
 		"that is too large":      {changeset.File{NewMode: "100644", NewID: "plain"}, 13, "file_size"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestFindsSecretsInLFSFiles(t *testing.T) {
 				open++
 				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
 			}
-			must.Same(t, c.want, reason(judged.Judge(t.Context())))
+			must.Same(t, c.want, outcometest.Reason(judged.Judge(t.Context())))
 			must.Same(t, 0, open, "are open")
 		})
 	}

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -69,15 +68,6 @@ func write(t *testing.T, dir, name, content string) {
 	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 }
 
-// reason is that of a stop; other errors are given as they are.
-func reason(err error) string {
-	var stop *outcome.Stop
-	if errors.As(err, &stop) {
-		return stop.Reason
-	}
-	return fmt.Sprint(err)
-}
-
 func TestSetup(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []job.SetupStep
@@ -85,14 +75,14 @@ func TestSetup(t *testing.T) {
 		named string // in the message, and the events
 		ran   int
 	}{
-		"none":                       {nil, "<nil>", "", 0},
-		"that leaves files":          {[]job.SetupStep{{Run: "touch new x.log"}, {Name: "see", Run: "test -e new"}}, "<nil>", "setup 1 see", 2},
+		"none":                       {nil, "", "", 0},
+		"that leaves files":          {[]job.SetupStep{{Run: "touch new x.log"}, {Name: "see", Run: "test -e new"}}, "", "setup 1 see", 2},
 		"whose second step is red":   {[]job.SetupStep{{Name: "a", Run: "true"}, {Run: "false"}, {Run: "true"}}, "setup_failed", "a setup 2", 2},
 		"that changes tracked files": {[]job.SetupStep{{Name: "a", Run: "echo more >> tracked"}}, "setup_changed_files", "a", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checks := checksOf(t, job.Job{Setup: c.steps})
-			must.Same(t, c.want, reason(checks.SetUp(t.Context())))
+			must.Same(t, c.want, outcometest.Reason(checks.SetUp(t.Context())))
 			var ran []string
 			view := must.Get(checks.Record.View())(t)
 			for _, step := range view.Setup {

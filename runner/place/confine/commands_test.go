@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -91,7 +92,7 @@ func TestFirstSandboxSetsLevel(t *testing.T) {
 	defer box.Close()
 	must.Same(t, string(sandbox.LevelNone), s.Confinement().Level, "reached")
 	s.Job.Policy.Require = string(sandbox.LevelFull)
-	if err := s.SettleConfinement(t.Context()); err == nil || reason(err) != "sandbox_unavailable/level" {
+	if err := s.SettleConfinement(t.Context()); err == nil || outcometest.End(err) != "sandbox_unavailable/level" {
 		t.Errorf("required what is not there: %v", err)
 	}
 }
@@ -116,7 +117,7 @@ func TestTriesUnusableSecret(t *testing.T) {
 		must.Do(t, s.CheckOthersConfinable(t.Context()))
 	}
 	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
-	if err := s.CheckOthersConfinable(t.Context()); err == nil || reason(err) != "sandbox_unavailable/network" {
+	if err := s.CheckOthersConfinable(t.Context()); err == nil || outcometest.End(err) != "sandbox_unavailable/network" {
 		t.Errorf("it runs unconfined: %v", err)
 	}
 	must.Same(t, sandbox.NetworkProxied, s.Options(s.MostConfined()).Network, "a trial is for the network")

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -37,15 +37,6 @@ func ready(t *testing.T) *Sandboxes {
 	s.Job.Policy.Sandbox, s.Job.Policy.Network = string(grants.WorkspaceWrite), job.Network{Mode: "loopback"}
 	s.Environ = settings.Environment{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	return s
-}
-
-// reason is that of a stop; other errors are given as they are.
-func reason(err error) string {
-	var stop *outcome.Stop
-	if errors.As(err, &stop) {
-		return string(stop.Outcome) + "/" + stop.Reason
-	}
-	return err.Error()
 }
 
 func TestRequiresRecordedLevel(t *testing.T) {
@@ -109,7 +100,7 @@ func TestExplainsOpenFailures(t *testing.T) {
 		"anything else":            {sandbox.Options{}, fs.ErrPermission, "open the sandbox: permission denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must.Same(t, c.want, reason(openFailure(c.o, c.err)))
+			must.Same(t, c.want, outcometest.End(openFailure(c.o, c.err)))
 		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -69,13 +69,6 @@ func (m machine) wantNothingLeft(t *testing.T) {
 	}
 }
 
-func wantReason(t *testing.T, err error, reason string) {
-	t.Helper()
-	if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Reason != reason {
-		t.Errorf("the error is %v, want %s", err, reason)
-	}
-}
-
 func TestReadsSandboxConfiguration(t *testing.T) {
 	const file = ".github/agent-ci.yml"
 	readOnly := map[string]string{file: "version: 1\npolicy: {sandbox: read-only, network: none}\n"}
@@ -109,7 +102,7 @@ func TestReadsSandboxConfiguration(t *testing.T) {
 			p, err := Prepare(t.Context(), m.options)
 			defer m.wantNothingLeft(t)
 			if c.reason != "" {
-				wantReason(t, err, c.reason)
+				outcometest.Want(t, err, c.reason)
 				return
 			}
 			must.Do(t, err)
@@ -179,7 +172,7 @@ func TestConfinesCommandsLikeAgents(t *testing.T) {
 	}).with("GITHUB_TOKEN=ghs_0123456789abcdef0123456789abcdef0123", "AGENT_CI_LIMITS_TURN=3")
 	s := unconfined(t, m)
 	_, err := s.Start(sandbox.Command{Argv: []string{"env"}})
-	wantReason(t, err, "command")
+	outcometest.Want(t, err, "command")
 	must.Is(t, sandbox.ErrNotStarted, must.Err(s.Start(sandbox.Command{Argv: []string{"no-such-program"}})), "a program that is not there")
 	var out bytes.Buffer
 	started, err := s.Start(sandbox.Command{
@@ -216,16 +209,16 @@ func TestCloseEndsOnlyOwnCommands(t *testing.T) {
 func TestFailedOpenLeavesNothing(t *testing.T) {
 	m := newMachine(t, map[string]string{".github/agent-ci.rules": "nonsense("})
 	_, err := Open(t.Context(), m.options)
-	wantReason(t, err, "rules")
+	outcometest.Want(t, err, "rules")
 	m.wantNothingLeft(t)
 	m = newMachine(t, map[string]string{"licence": "", ".github/agent-ci.yml": "version: 1\npolicy: {deny_read: [licence]}\n"})
 	_, err = Open(t.Context(), m.options)
-	wantReason(t, err, "deny_read_tracked")
+	outcometest.Want(t, err, "deny_read_tracked")
 	m.wantNothingLeft(t)
 	m.options.Environ = []string{"XDG_STATE_HOME=" + filepath.Join(m.Dir, "licence")} // a file
 	m.options.Dir = t.TempDir()
 	_, err = Open(t.Context(), m.options)
-	wantReason(t, err, "run_directory")
+	outcometest.Want(t, err, "run_directory")
 	if text := fmt.Sprint(err); strings.Contains(text, "--out") || !strings.Contains(text, "XDG_STATE_HOME") {
 		t.Errorf("%s: agent-ci sandbox has no flag --out, and needs XDG_STATE_HOME", text)
 	}

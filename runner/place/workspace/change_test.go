@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 // everything leaves nothing out of a change.
@@ -61,7 +60,7 @@ func TestReportsObstaclesToTakingChange(t *testing.T) {
 			w, tree := working(t, repo.Dir)
 			tree.Write("README", "changed\n")
 			taken, err := w.TakeChange(t.Context(), test.leaveOut)
-			wantStop(t, err, test.reason)
+			outcometest.Want(t, err, test.reason)
 			if (taken != nil) != test.there || w.saved != test.there || w.rec.Has(record.PatchFile) != test.there {
 				t.Errorf("taken %v, kept %v", taken, w.saved)
 			}
@@ -113,7 +112,7 @@ func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
 	for _, path := range []string{"pipe", "nowhere"} {
 		must.Fail(t, "", must.Err(w.OpenWorkDir(tree.Dir, path)), path, "was opened")
 	}
-	wantStop(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
+	outcometest.Want(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
 }
 
 func TestRevertsProtectedPaths(t *testing.T) {
@@ -144,10 +143,6 @@ func TestNamesObstacleToRevert(t *testing.T) {
 	tree.Remove("locked/old")
 	tree.Write("locked/old/kept", "ignored, so that nobody may remove it\n")
 	_, err := w.RevertProtected(t.Context(), change(t, w), []string{"locked/old"})
-	var stop *outcome.Stop
-	if !errors.As(err, &stop) {
-		t.Fatalf("put back: %v", err)
-	}
 	want := "The change touches protected files (locked/old), which can't be restored (policy.change.protected): what was made at locked/old/ is in the way; let the agent remove it."
-	must.Same(t, want, stop.Message)
+	must.Same(t, want, outcometest.Want(t, err, "policy_violation/change").Message)
 }

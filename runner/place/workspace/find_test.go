@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 func TestRefusesRunDirectoryInCheckout(t *testing.T) {
@@ -25,10 +26,10 @@ func TestRefusesRunDirectoryInCheckout(t *testing.T) {
 		"an empty .git above":   {filepath.Join(hollow, "out"), hollow, ""},
 		"no folder":             {filepath.Join(outside, "out"), filepath.Join(outside, "missing"), ""},
 	} {
-		t.Run(name, func(t *testing.T) { wantStop(t, RequireOutsideCheckout(test.path, test.dir, ""), test.reason) })
+		t.Run(name, func(t *testing.T) { outcometest.Want(t, RequireOutsideCheckout(test.path, test.dir, ""), test.reason) })
 	}
 	t.Chdir(repo.Path("src"))
-	wantStop(t, RequireOutsideCheckout(repo.Path("out"), "", ""), "run_directory") // the current folder
+	outcometest.Want(t, RequireOutsideCheckout(repo.Path("out"), "", ""), "run_directory") // the current folder
 }
 
 func TestUsesNoGitFromCheckout(t *testing.T) {

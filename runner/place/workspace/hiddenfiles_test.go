@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 // secretAt is a secret of the checkout, named as its path.
@@ -50,7 +51,7 @@ func TestRefusesToHideTrackedFiles(t *testing.T) {
 			t.Parallel()
 			w := opened(t, seeded(t).Dir)
 			_, err := w.ExcludeSecrets(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})
-			wantStop(t, err, "deny_read_tracked", test.words...)
+			outcometest.Want(t, err, "deny_read_tracked", test.words...)
 			if w.HiddenFiles() != nil || w.rec.Has(hiddenFile) {
 				t.Error("it counts as hidden")
 			}

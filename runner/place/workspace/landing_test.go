@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 // What can't be put into the checkout to its end is taken out again, and nothing of what
@@ -49,7 +50,7 @@ func TestKeepsChangeOutOfMerge(t *testing.T) {
 	change := must.Get(w.Changes(t.Context()))(t)
 	repo.Git("merge", "-q", "--no-commit", "other")
 	w.WriteToCheckout(t.Context(), change)
-	wantStop(t, w.NotWritten(), "not_in_checkout", "where a merge is in progress")
+	outcometest.Want(t, w.NotWritten(), "not_in_checkout", "where a merge is in progress")
 	must.Same(t, "", repo.Git("status", "--porcelain"), "changed files")
 }
 
@@ -107,7 +108,7 @@ func TestRevertsInterruptedLanding(t *testing.T) {
 				before := c.repo.Files()
 				_, _, err := c.goOn(t, "")
 				if test.why != "" {
-					wantStop(t, err, "not_resumable", test.why)
+					outcometest.Want(t, err, "not_resumable", test.why)
 					must.Same(t, before, c.repo.Files(), "what others have")
 					return
 				}

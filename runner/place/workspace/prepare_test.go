@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 // earlierRun commits as a run does, on a branch of its own that is checked out.
@@ -65,7 +66,7 @@ func TestRequiresBranchAsBase(t *testing.T) {
 			test.make(repo)
 			w := opened(t, repo.Dir)
 			err := w.Prepare(t.Context(), CheckoutNeeds{Base: test.wanted, Path: ".", ExpectsChanges: true})
-			wantStop(t, err, test.reason)
+			outcometest.Want(t, err, test.reason)
 			if err == nil && w.Base().Branch != test.base {
 				t.Errorf("on %v", w.Base())
 			}
@@ -102,7 +103,7 @@ func TestRefusesUnusableCheckout(t *testing.T) {
 				must.Do(t, w.StartOn(t.Context(), ""))
 				err = w.Prepare(t.Context(), CheckoutNeeds{Path: test.path})
 			}
-			wantStop(t, err, test.reason)
+			outcometest.Want(t, err, test.reason)
 		})
 	}
 }
@@ -142,7 +143,7 @@ func TestRefusesUnfinishedOperation(t *testing.T) {
 			w := opened(t, repo.Dir)
 			must.Do(t, w.StartOn(t.Context(), test.base))
 			test.needs.Path = "."
-			wantStop(t, w.Prepare(t.Context(), test.needs), test.reason)
+			outcometest.Want(t, w.Prepare(t.Context(), test.needs), test.reason)
 		})
 	}
 }
@@ -164,7 +165,7 @@ func TestClonesIntoRunDirectory(t *testing.T) {
 			w, err := Clone(t.Context(), rec, CloneOptions{
 				Options: Options{Path: os.Getenv("PATH")}, From: at(test.url), Repository: "octo/widgets", Branch: test.branch, StartOn: test.begins,
 			})
-			wantStop(t, err, test.reason)
+			outcometest.Want(t, err, test.reason)
 			if err != nil {
 				if w != nil {
 					t.Error("there is a workspace beside the error")

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 // at is a repository at a URL or path.
@@ -37,8 +38,8 @@ func TestFetchesMissingCommit(t *testing.T) {
 	if got := w.Base(); got.SHA == tip {
 		t.Error("the base moved")
 	}
-	wantStop(t, w.Fetch(t.Context(), at(repo.Dir), strings.Repeat("12", 20), true), "git", "121212121212", repo.Dir)
-	wantStop(t, w.Fetch(t.Context(), at(repo.Dir+"-gone"), strings.Repeat("12", 20), true), "not_found")
+	outcometest.Want(t, w.Fetch(t.Context(), at(repo.Dir), strings.Repeat("12", 20), true), "git", "121212121212", repo.Dir)
+	outcometest.Want(t, w.Fetch(t.Context(), at(repo.Dir+"-gone"), strings.Repeat("12", 20), true), "not_found")
 }
 
 func cloneOf(dir, into string) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -107,7 +108,7 @@ func TestLocatesWorkOfResumedRun(t *testing.T) {
 			c := cutShort(t)
 			dir := test.then(t, &c)
 			w, found, err := c.goOn(t, dir)
-			wantStop(t, err, test.reason)
+			outcometest.Want(t, err, test.reason)
 			if err != nil {
 				if w != nil {
 					t.Error("there is a workspace beside the error")

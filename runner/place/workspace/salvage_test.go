@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 // salvageOf ends a run that began on the branch other while main was checked out,
@@ -137,7 +138,7 @@ func TestSwitchesCheckoutToCommit(t *testing.T) {
 	commit := must.Get(w.checkout.WriteCommit(t.Context(), taken, gitops.CommitOptions{Message: "work"}))(t)
 	repo.Git("branch", "theirs", repo.Git("commit-tree", "-m", "theirs", "HEAD^{tree}"))
 	_, err := w.Switch(t.Context(), "theirs", commit, taken)
-	wantStop(t, err, "foreign_commit")
+	outcometest.Want(t, err, "foreign_commit")
 	must.Same(t, "", must.Get(w.Switch(t.Context(), "agent-ci/x", commit, taken))(t), "the checkout was not switched")
 	must.Same(t, "## agent-ci/x", repo.Git("status", "--porcelain", "--branch"), "the checkout is at")
 	must.Fail(t, "agent-ci/x/y", must.Err(w.Switch(t.Context(), "agent-ci/x/y", commit, taken)))

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -87,20 +88,6 @@ func change(t *testing.T, w *Workspace) *gitops.ChangeSet {
 	return must.Get(w.TakeChange(t.Context(), everything))(t)
 }
 
-// wantStop makes sure that an error is an outcome for a reason, with some words; an
-// empty reason stands for no error.
-func wantStop(t *testing.T, err error, reason string, words ...string) {
-	t.Helper()
-	var stop *outcome.Stop
-	switch {
-	case reason == "" && err == nil:
-		return
-	case !errors.As(err, &stop) || stop.Reason != reason:
-		t.Fatalf("got %v, want the reason %q", err, reason)
-	}
-	must.Contain(t, stop.Message, words...)
-}
-
 // wantWarnings makes sure that these codes were warned of and no others.
 func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
 	t.Helper()
@@ -126,7 +113,7 @@ func TestExplainsUnusableCheckout(t *testing.T) {
 			repo := gittest.New(t)
 			test.make(repo)
 			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
-			wantStop(t, CheckoutFailure(err), test.reason)
+			outcometest.Want(t, CheckoutFailure(err), test.reason)
 			if err == nil {
 				must.Do(t, w.Close())
 			}
@@ -140,19 +127,19 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 		repo.Remove(".git/" + file)
 		must.Do(t, syscall.Mkfifo(repo.Path(".git/"+file), 0o666))
 		_, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
-		wantStop(t, CheckoutFailure(err), "unsupported_checkout", repo.Path(".git/"+file))
+		outcometest.Want(t, CheckoutFailure(err), "unsupported_checkout", repo.Path(".git/"+file))
 	}
 	repo := seeded(t)
 	repo.Write(".git/index", "no index\n")
 	_, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
-	wantStop(t, CheckoutFailure(err), "damaged_repository", repo.Path(".git/index"), "git reset")
+	outcometest.Want(t, CheckoutFailure(err), "damaged_repository", repo.Path(".git/index"), "git reset")
 	repo = seeded(t)
 	must.Do(t, syscall.Mkfifo(repo.Path("src/.gitattributes"), 0o666))
-	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
+	outcometest.Want(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
 	for _, stars := range []string{"**/a*/", `*\052\057a*/`} {
 		repo = seeded(t)
 		repo.Write("src/.gitattributes", `"`+strings.Repeat(stars, 14)+"x\" text\n")
-		wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
+		outcometest.Want(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
 	}
 	for lines, reason := range map[int]string{2: "dirty_checkout", 1000: "unsupported_checkout"} {
 		repo, deep := seeded(t), "src/"+strings.Repeat("a/", 200)+"deep"
@@ -160,15 +147,15 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 		repo.Commit("deep") // while git is quick
 		repo.Write("src/.gitattributes", strings.Repeat(strings.Repeat("**/a*/", 3)+"x text\n", lines))
 		repo.Write(deep, "changed\n")
-		wantStop(t, CheckoutFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), reason, "src/")
+		outcometest.Want(t, CheckoutFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), reason, "src/")
 	}
 	repo = seeded(t)
 	repo.Write("src/.gitattributes", strings.Repeat("\n", 9<<20))
-	wantStop(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", "more than 8388608 bytes")
+	outcometest.Want(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", "more than 8388608 bytes")
 	repo = seeded(t)
 	repo.Nest("d", 300)
 	repo.Commit("deep")
-	wantStop(t, ObjectFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), "unsupported_checkout", "more than 256 parts")
+	outcometest.Want(t, ObjectFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), "unsupported_checkout", "more than 256 parts")
 }
 
 func TestNamesMissingCheckout(t *testing.T) {
@@ -199,7 +186,7 @@ func TestNamesMissingCheckout(t *testing.T) {
 			if stop == nil && test.reason == "" {
 				return
 			}
-			wantStop(t, stop, test.reason)
+			outcometest.Want(t, stop, test.reason)
 			must.Same(t, test.reason == "unexpected", strings.HasPrefix(stop.Message, "The checkout "+repo.Dir+" was deleted or moved"), stop.Message)
 		})
 	}
@@ -211,7 +198,7 @@ func TestClassifiesCheckoutFailures(t *testing.T) {
 		"checkout_in_use":    &gitops.InUseError{},
 		"dirty_checkout":     &gitops.ObstructedError{Paths: []string{"a"}},
 	} {
-		wantStop(t, CheckoutFailure(errors.Join(err)), reason)
+		outcometest.Want(t, CheckoutFailure(errors.Join(err)), reason)
 	}
 	if err := CheckoutFailure(os.ErrClosed); !errors.Is(err, os.ErrClosed) || errors.As(err, new(*outcome.Stop)) {
 		t.Errorf("got %v", err)
@@ -228,7 +215,7 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 	if w.Base() != (gitops.Base{}) || w.Root() != repo.Dir {
 		t.Errorf("opened at %s on %v", w.Root(), w.Base())
 	}
-	wantStop(t, CheckoutFailure(w.StartOn(t.Context(), "nowhere")), "unknown_base")
+	outcometest.Want(t, CheckoutFailure(w.StartOn(t.Context(), "nowhere")), "unknown_base")
 	must.Same(t, gitops.Base{}, w.Base(), "on")
 	must.Do(t, w.StartOn(t.Context(), ""))
 	must.Do(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
@@ -274,7 +261,7 @@ func TestRefusesSetupChangesOfTrackedFiles(t *testing.T) {
 			repo := seeded(t)
 			w, tree := working(t, repo.Dir)
 			test.do(tree)
-			wantStop(t, w.RequireUnchangedBySetup(t.Context()), test.reason)
+			outcometest.Want(t, w.RequireUnchangedBySetup(t.Context()), test.reason)
 		})
 	}
 }

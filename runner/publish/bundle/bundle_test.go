@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -65,7 +66,7 @@ func TestRefusesDamagedBundleDirectories(t *testing.T) {
 			rec := w.firstHalf(nil)
 			w.must(test.alter(rec.Path()))
 			b, err := w.open(rec)
-			wantStop(t, err, "bundle", test.words)
+			outcometest.Want(t, err, "bundle", test.words)
 			must.Same(t, test.chained, b.Head != "", "the end of the chain is", b.Head)
 		})
 	}
@@ -116,7 +117,7 @@ func TestRefusesUnpublishableRuns(t *testing.T) {
 				w.must(err)
 				return
 			}
-			wantStop(t, err, test.reason, "")
+			outcometest.Want(t, err, test.reason)
 		})
 	}
 }
@@ -149,9 +150,9 @@ func TestBundleOnlyTightensRules(t *testing.T) {
 		t.Errorf("%+v, %v", j, err)
 	}
 	_, err = b(`{"policy": {"protect": ["[", "` + "\\u0000" + `"]}}`).withBundleRestrictions(ours)
-	wantStop(t, err, "bundle", "policy.protect")
+	outcometest.Want(t, err, "bundle", "policy.protect")
 	_, err = b(`{"policy": {"protect": [` + strings.TrimSuffix(strings.Repeat(`"a",`, maxProtected+1), ",") + `]}}`).withBundleRestrictions(ours)
-	wantStop(t, err, "bundle", "policy.protect")
+	outcometest.Want(t, err, "bundle", "policy.protect")
 	_, err = b(`{"policy": 7}`).withBundleRestrictions(ours)
-	wantStop(t, err, "bundle", "its job cannot be read")
+	outcometest.Want(t, err, "bundle", "its job cannot be read")
 }

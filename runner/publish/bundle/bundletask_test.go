@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -61,7 +62,7 @@ func TestBundleMustMatchJob(t *testing.T) {
 		task := intake.Task{Key: test.key, Branch: intake.BranchPrefix + test.key, Issue: &form.Issue{Repository: "octo/widgets", Number: 7}}
 		err := knownTask{job: &test.job}.refuseOtherTask("octo/widgets", nil, task)
 		if test.words != "" {
-			wantStop(t, err, "bundle", test.words)
+			outcometest.Want(t, err, "bundle", test.words)
 		} else if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -138,7 +139,7 @@ func TestPullEventLimitsTaskAndBase(t *testing.T) {
 	w.refused(func(s *told) { s.task.Issue = "octo/widgets#8" }, "bundle", "which is about pull request #1")
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Base = "next" })
 	_, _, err = w.propose(func(s *told) { s.workspace.Base = "other" })
-	wantStop(t, err, "bundle", "the event's pull request #1 has the base next, the default branch is main")
+	outcometest.Want(t, err, "bundle", "the event's pull request #1 has the base next, the default branch is main")
 }
 
 // A fork's run can write the whole bundle.
@@ -149,7 +150,7 @@ func TestRefusesForkRuns(t *testing.T) {
 		w.happens("workflow_run", `{"workflow_run": {"head_repository": `+head+`}}`)
 		_, _, err := w.propose(nil)
 		if refused {
-			wantStop(t, err, "fork", "was for a fork")
+			outcometest.Want(t, err, "fork", "was for a fork")
 		} else if err != nil {
 			t.Errorf("%s: %v", head, err)
 		}

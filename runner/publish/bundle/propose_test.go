@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -92,7 +93,7 @@ func TestProposalRequiresPack(t *testing.T) {
 	b, err := w.open(rec) // what is not there is for who needs it
 	w.must(err)
 	_, _, err = w.half(rec).Propose(t.Context(), b)
-	wantStop(t, err, "bundle", "changes.pack is missing")
+	outcometest.Want(t, err, "bundle", "changes.pack is missing")
 }
 
 // The commit that a bundle names configures this half, so it must be one of the
@@ -114,7 +115,7 @@ func TestRefusesBaseOutsideBranch(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if test.words != "" {
-			wantStop(t, err, "bundle", test.words)
+			outcometest.Want(t, err, "bundle", test.words)
 		}
 	}
 	w := newWorld(t)
@@ -183,5 +184,5 @@ func TestProposalChecksPrerequisites(t *testing.T) {
 		return publish.Forge{}, outcome.Stopf(outcome.InvalidInput, "no_token", "There is no token.")
 	}
 	_, _, err = half.Propose(t.Context(), b)
-	wantStop(t, err, "no_token", "")
+	outcometest.Want(t, err, "no_token")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -192,17 +193,9 @@ func (w *world) propose(change func(*told)) (publish.Forge, publish.Proposal, er
 func (w *world) refused(change func(*told), reason, words string) {
 	w.t.Helper()
 	_, p, err := w.propose(change)
-	wantStop(w.t, err, reason, words)
+	outcometest.Want(w.t, err, reason, words)
 	if p.Change != nil {
 		w.t.Errorf("there is a change: %+v", p.Change)
-	}
-}
-
-func wantStop(t *testing.T, err error, reason, words string) {
-	t.Helper()
-	stop, ok := err.(*outcome.Stop)
-	if !ok || stop.Reason != reason || !strings.Contains(stop.Message, words) {
-		t.Errorf("ended with %v, want %s: %s", err, reason, words)
 	}
 }
 

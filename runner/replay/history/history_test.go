@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -54,8 +53,7 @@ func TestDoesNotResumeUnreadableRecord(t *testing.T) {
 	must.Get(log.Append(transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"turns":"many"}}`)}))(t)
 	must.Do(t, log.Close())
 	_, err := Reopen(t.Context(), record.New("", nil), rec.Path(), nil, "", nil)
-	stop, is := errors.AsType[*outcome.Stop](err)
-	must.Same(t, true, is && stop.Reason == "not_resumable", "the error is", err)
+	outcometest.Want(t, err, "not_resumable")
 }
 
 func TestCountsCallsOfOtherAgents(t *testing.T) {

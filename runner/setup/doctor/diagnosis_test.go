@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -116,9 +115,8 @@ func TestFailsWithoutUsableFolder(t *testing.T) {
 		"unsupported_checkout": {Dir: bare.Dir, Environ: surroundings(t)},
 	} {
 		d, err := Diagnose(t.Context(), o)
-		if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Reason != reason || d != nil {
-			t.Errorf("%+v, %v, want %s", d, err, reason)
-		}
+		outcometest.Want(t, err, reason)
+		must.Same(t, nil, d)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -159,7 +160,7 @@ func TestHandlesForbiddenPermissionLookup(t *testing.T) {
 	if diff := cmp.Diff([]string{"issue author", "comment octo"}, authorsOf(task.Text)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	must.Same(t, "forge_failed/forbidden", reasonOf(must.Err(sourceOf(t, &server{issues: issues, fails: fails}, trusting(), "issues", labeled).Read(t.Context(), nil))))
+	must.Same(t, "forge_failed/forbidden", outcometest.End(must.Err(sourceOf(t, &server{issues: issues, fails: fails}, trusting(), "issues", labeled).Read(t.Context(), nil))))
 }
 
 func TestFindsLastOwnProgress(t *testing.T) {

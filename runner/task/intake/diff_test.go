@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
@@ -35,7 +36,7 @@ func TestReadsDiffAtOneCommit(t *testing.T) {
 			t.Errorf("%d moves: %+v, %+v, %v", moves, pull, files, err)
 		}
 	}
-	if pull, files, err := intake.ReadDiff(t.Context(), &moving{left: 3}, 7); reasonOf(err) != "conflict/pull_request_moved" || pull != nil || files != nil {
+	if pull, files, err := intake.ReadDiff(t.Context(), &moving{left: 3}, 7); outcometest.End(err) != "conflict/pull_request_moved" || pull != nil || files != nil {
 		t.Errorf("a pull request that never rests: %+v, %+v, %v", pull, files, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -42,7 +43,7 @@ func TestSkipsDoneAndOpenTasks(t *testing.T) {
 		on := &server{ofTask: c.pull, tip: c.tip}
 		s := sourceOf(t, on, trusting(), c.event, c.payload)
 		task := intake.Task{Branch: "agent-ci/issue-7", Task: transcript.Task{InputDigest: snapshot}}
-		must.Same(t, c.ends, reasonOf(s.CheckNotDone(t.Context(), task, "main", base)), name)
+		must.Same(t, c.ends, outcometest.End(s.CheckNotDone(t.Context(), task, "main", base)), name)
 		want := []string{"pull of agent-ci/issue-7 into main", "branch agent-ci/issue-7"}
 		if c.pull == nil {
 			want = want[:1]
@@ -89,7 +90,7 @@ func TestSkipsFruitlessInput(t *testing.T) {
 		"of a task of its own": {intake.Task{Progress: intake.Progress{ProgressLike: progress("")}}, "b0", ""},
 	} {
 		s := sourceOf(t, &server{}, trusting(), "issues", labeled)
-		must.Same(t, c.ends, reasonOf(s.CheckNotDone(t.Context(), c.task, "main", c.base)), name)
+		must.Same(t, c.ends, outcometest.End(s.CheckNotDone(t.Context(), c.task, "main", c.base)), name)
 	}
 }
 
@@ -130,6 +131,6 @@ func TestFitsBase(t *testing.T) {
 		"another":         {onPull, "main", "invalid_input/base"},
 		"none":            {onPull, "", "invalid_input/base"},
 	} {
-		must.Same(t, c.ends, reasonOf(c.task.RequireBaseBranch(c.branch, c.branch)), name)
+		must.Same(t, c.ends, outcometest.End(c.task.RequireBaseBranch(c.branch, c.branch)), name)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -31,7 +32,7 @@ func TestRequestFollowsEventAndJob(t *testing.T) {
 		"what asks for nothing":           {eventOf(t, "push", `{}`), trusting(), "skipped/event_asks_nothing", false},
 	} {
 		request, err := c.event.Request(c.job)
-		if reasonOf(err) != c.ends || (request != nil) != c.asks {
+		if outcometest.End(err) != c.ends || (request != nil) != c.asks {
 			t.Errorf("%s: %v, %v", name, request, err)
 		}
 	}
@@ -68,7 +69,7 @@ func TestParsesTypedIssues(t *testing.T) {
 			}
 			e := eventOf(t, name, fmt.Sprintf(payload, input))
 			request, err := e.Request(trusting())
-			if reasonOf(err) != ends || request != nil && request.Number != want.number {
+			if outcometest.End(err) != ends || request != nil && request.Number != want.number {
 				t.Errorf("%s %q: %+v, %v", name, typed, request, err)
 			}
 			if number, err := e.SubjectNumber(); number != want.number || (err != nil) != (ends != "" && typed != "") {
@@ -77,7 +78,7 @@ func TestParsesTypedIssues(t *testing.T) {
 		}
 	}
 	both := eventOf(t, "workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Greet."}}`)
-	must.Same(t, "invalid_input/event", reasonOf(must.Err(both.Request(trusting()))))
+	must.Same(t, "invalid_input/event", outcometest.End(must.Err(both.Request(trusting()))))
 }
 
 // TestBaseIgnoresPullRequestHead takes care that the head of a pull request, which anybody may write,

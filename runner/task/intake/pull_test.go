@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -143,7 +144,7 @@ func TestReportsUnreadablePullRequests(t *testing.T) {
 	for _, call := range []string{"issue o/r#7", "issue o/r#9", "lines", "permission octo"} {
 		on := talk()
 		on.fails = map[string]error{call: &forge.Error{Kind: forge.Unavailable, Message: "no connection"}}
-		must.Same(t, "forge_failed/unavailable", reasonOf(must.Err(sourceOf(t, on, trusting(), "issue_comment", onPull(9, "more")).Read(t.Context(), ofRun))), call)
+		must.Same(t, "forge_failed/unavailable", outcometest.End(must.Err(sourceOf(t, on, trusting(), "issue_comment", onPull(9, "more")).Read(t.Context(), ofRun))), call)
 	}
 }
 

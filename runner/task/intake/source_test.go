@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -88,7 +89,7 @@ func TestRefusesUnusableIssues(t *testing.T) {
 			c.change(on, j)
 		}
 		_, err := s.Read(t.Context(), nil)
-		if err == nil || c.ends != "" && reasonOf(err) != c.ends {
+		if err == nil || c.ends != "" && outcometest.End(err) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -139,18 +138,6 @@ func sourceOf(t *testing.T, on *server, j *job.Job, name, payload string) *intak
 		Event: e, Request: request, Job: j, Forge: on, Target: on.Repository("o/r"), Permissions: intake.PermissionCache{}, Record: record.New("", nil), Publishes: true,
 		Prompt: func(context.Context) (string, error) { return j.Task.Prompt, nil },
 	}
-}
-
-// reasonOf is how an error ends a run; "" for none.
-func reasonOf(err error) string {
-	var stop *outcome.Stop
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &stop):
-		return string(stop.Outcome) + "/" + stop.Reason
-	}
-	return err.Error()
 }
 
 // codesOf are the codes of warnings.

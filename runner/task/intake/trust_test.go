@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -70,7 +71,7 @@ func TestAdmitFollowsTrustRules(t *testing.T) {
 			2: {Number: 2, State: "open", Head: "main", HeadRepository: "o/r", Base: "next"},
 		}}
 		pull, err := sourceOf(t, on, c.job, c.event, c.payload).RequireTrustedRequester(t.Context())
-		must.Same(t, c.ends, reasonOf(err), name, err)
+		must.Same(t, c.ends, outcometest.End(err), name, err)
 		must.Same(t, c.calls, on.calls, name)
 		must.Same(t, c.ends == "" && strings.HasSuffix(name, "pull request"), pull != nil && err == nil, name, "it goes on with", pull)
 	}
@@ -90,7 +91,7 @@ func TestAdmitNeedsTokenAndRepository(t *testing.T) {
 		on := &server{roles: map[string]string{"octocat": "write"}, pulls: map[int]*forge.PullRequest{8: {Number: 8, State: "open", Head: "polish", HeadRepository: "o/r"}}}
 		s := sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more"))
 		c.change(s)
-		must.Same(t, c.ends, reasonOf(must.Err(s.RequireTrustedRequester(t.Context()))), name)
+		must.Same(t, c.ends, outcometest.End(must.Err(s.RequireTrustedRequester(t.Context()))), name)
 	}
 }
 
@@ -101,8 +102,8 @@ func TestAdmitReportsForgeFailures(t *testing.T) {
 			roles: map[string]string{"octocat": "write"}, pulls: map[int]*forge.PullRequest{8: {Number: 8, State: "open", Head: "polish", HeadRepository: "o/r"}},
 			fails: map[string]error{call: &forge.Error{Kind: forge.Unavailable, Message: "no connection"}},
 		}
-		must.Same(t, "forge_failed/unavailable", reasonOf(must.Err(sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more")).RequireTrustedRequester(t.Context()))), call)
+		must.Same(t, "forge_failed/unavailable", outcometest.End(must.Err(sourceOf(t, on, trusting(), "issue_comment", onPull(8, "more")).RequireTrustedRequester(t.Context()))), call)
 	}
 	on := &server{fails: map[string]error{"permission octocat": &forge.Error{Kind: forge.Invalid, Message: "no name"}}}
-	must.Same(t, "skipped/untrusted_actor", reasonOf(must.Err(sourceOf(t, on, trusting(), "issues", labeled).RequireTrustedRequester(t.Context()))), "an account that is gone")
+	must.Same(t, "skipped/untrusted_actor", outcometest.End(must.Err(sourceOf(t, on, trusting(), "issues", labeled).RequireTrustedRequester(t.Context()))), "an account that is gone")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -64,7 +65,7 @@ func TestReadsAuthoritiesFromBaseOrOperator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := settings.ReadAuthorities(t.Context(), base, trusting(c.file))
 			if c.says != "" {
-				wantStop(t, err, "authority", c.says)
+				outcometest.Want(t, err, "invalid_input/authority", c.says)
 				return
 			}
 			if err != nil || string(got[c.file]) != c.want {
@@ -87,10 +88,10 @@ func TestRefusesInvalidAuthorities(t *testing.T) {
 		folder := t.TempDir()
 		files{"a.pem": content}.put(t, folder)
 		_, err := settings.ReadAuthorities(t.Context(), settings.Commit{}, trusting(filepath.Join(folder, "a.pem")))
-		wantStop(t, err, "authority", says)
+		outcometest.Want(t, err, "invalid_input/authority", says)
 	}
 	_, err := settings.ReadAuthorities(t.Context(), settings.Commit{}, trusting("certs/corp.pem"))
-	wantStop(t, err, "authority", "it lies in a repository, and there is none here")
+	outcometest.Want(t, err, "invalid_input/authority", "it lies in a repository, and there is none here")
 }
 
 func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -62,10 +62,7 @@ func TestRefusesUnfitSecretValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := Environment{"HOME=" + dir, "X=" + test.value, "ALSO=" + test.value}
 			_, err := ReadCredentials(t.Context(), env, jobWith(t, test.policy))
-			stop, is := err.(*outcome.Stop)
-			if !is || stop.Outcome != outcome.InvalidInput || stop.Reason != "secret" || !strings.Contains(stop.Message, test.want) {
-				t.Fatalf("the error is %v, want %q", err, test.want)
-			}
+			outcometest.Want(t, err, "invalid_input/secret", test.want)
 			if test.value != "" && strings.Contains(err.Error(), test.value) {
 				t.Errorf("the error tells the value: %v", err)
 			}

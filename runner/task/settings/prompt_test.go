@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -17,7 +18,7 @@ func TestReadPrompt(t *testing.T) {
 		from := &settings.Settings{Job: job.Job{Task: job.Task{Prompt: " Greet.\n", PromptFile: file}}, File: settings.File{Path: filepath.Join(folder, "job.yml")}}
 		got, err := (&settings.Source{}).ReadPrompt(t.Context(), settings.Commit{}, from)
 		if reason != "" {
-			wantStop(t, err, reason, "")
+			outcometest.Want(t, err, "invalid_input/"+reason)
 		} else if err != nil || got != "Greet." {
 			t.Errorf("%s: %q, %v", file, got, err)
 		}

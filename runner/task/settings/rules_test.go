@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -37,7 +38,7 @@ func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 func TestReportsMistakesInRules(t *testing.T) {
 	base := committed(t, files{repositoryRules: `prefix_rule(pattern = ["x"], decision = "perhaps")` + "\nnonsense(\n"})
 	_, err := settings.ReadRules(t.Context(), base, nil)
-	wantStop(t, err, "rules", "agent-ci sandbox --explain -- true lists them all")
+	outcometest.Want(t, err, "invalid_input/rules", "agent-ci sandbox --explain -- true lists them all")
 }
 
 func TestRulesNeedAbsolutePathWithoutCheckout(t *testing.T) {
@@ -46,5 +47,5 @@ func TestRulesNeedAbsolutePathWithoutCheckout(t *testing.T) {
 	must.Get(settings.ReadRules(t.Context(), settings.Commit{}, nil))(t)
 	must.Get(settings.ReadRules(t.Context(), settings.Commit{}, []string{filepath.Join(folder, "op.rules")}))(t)
 	_, err := settings.ReadRules(t.Context(), settings.Commit{}, []string{filepath.Join(folder, "op.rules"), "ci/more.rules"})
-	wantStop(t, err, "rules", "ci/more.rules (policy.rules) are in a repository, and there is none here")
+	outcometest.Want(t, err, "invalid_input/rules", "ci/more.rules (policy.rules) are in a repository, and there is none here")
 }

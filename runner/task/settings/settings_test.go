@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -194,14 +195,14 @@ func TestSetLimitsRefusesOtherSettings(t *testing.T) {
 	} {
 		got, err := settings.SetLimits(was, assignments)
 		if reason != "" {
-			wantStop(t, err, reason, "")
+			outcometest.Want(t, err, "invalid_input/"+reason)
 		} else if err != nil {
 			t.Error(err)
 		}
 		must.Same(t, was, got, assignments, "makes them")
 	}
 	_, err := settings.SetLimits(was, []string{"limits.turns"})
-	wantStop(t, err, "job", "")
+	outcometest.Want(t, err, "invalid_input/job")
 }
 
 func TestMapsBudgetReasonsToLimits(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -55,14 +56,6 @@ func committed(t *testing.T, have files) settings.Commit {
 func source(given settings.Inputs) (*settings.Source, *[]string) {
 	codes := &[]string{}
 	return &settings.Source{Inputs: given, Warn: func(code, _ string, _ ...any) { *codes = append(*codes, code) }}, codes
-}
-
-// wantStop makes sure that an error is an outcome with this reason, and says this.
-func wantStop(t *testing.T, err error, reason, says string) {
-	t.Helper()
-	if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Outcome != outcome.InvalidInput || stop.Reason != reason || !strings.Contains(stop.Message, says) {
-		t.Errorf("the error is %v, want %s that says %q", err, reason, says)
-	}
 }
 
 var inActions = settings.Environment{"GITHUB_ACTIONS=true"}
@@ -116,7 +109,7 @@ func TestReadFilePicksDiskOrBase(t *testing.T) {
 func judge(t *testing.T, where string, file settings.File, err error, want, reason string) {
 	t.Helper()
 	if reason != "" {
-		wantStop(t, err, reason, "")
+		outcometest.Want(t, err, "invalid_input/"+reason)
 		return
 	}
 	if err != nil || string(file.Content) != want || !filepath.IsAbs(file.Path) {
@@ -213,7 +206,7 @@ func TestCountsAndListsMistakes(t *testing.T) {
 	} {
 		s, _ := source(given)
 		_, err := s.Load(t.Context(), settings.Commit{})
-		wantStop(t, err, "job", says)
+		outcometest.Want(t, err, "invalid_input/job", says)
 		var problems config.Problems
 		must.Same(t, true, errors.As(err, &problems), err, "does not list them")
 	}
@@ -233,7 +226,7 @@ func TestReadsPromptFromStdinOnce(t *testing.T) {
 			for range 2 { // the job is merged again on another base
 				got, err := s.Load(t.Context(), settings.Commit{})
 				if c.says != "" {
-					wantStop(t, err, "prompt", "standard input")
+					outcometest.Want(t, err, "invalid_input/prompt", "standard input")
 					return
 				}
 				if err != nil || got.Job.Task.Prompt != c.want {
@@ -262,7 +255,7 @@ func TestPicksPromptFromDiskOrBase(t *testing.T) {
 		s, _ := source(settings.Inputs{Env: c.env, PromptFile: filepath.Join(base.Root(), c.file)})
 		got, err := s.Load(t.Context(), base)
 		if c.want == "" {
-			wantStop(t, err, map[string]string{"blank.txt": "prompt", "none.txt": "file"}[c.file], c.file)
+			outcometest.Want(t, err, "invalid_input/"+map[string]string{"blank.txt": "prompt", "none.txt": "file"}[c.file], c.file)
 			continue
 		}
 		if err != nil || got.Job.Task.Prompt != c.want {
@@ -283,7 +276,7 @@ func TestReadsOutputSchemaBesideJobFile(t *testing.T) {
 		from := must.Get(s.Load(t.Context(), base))(t)
 		read, err := s.ReadOutputSchema(t.Context(), base, from)
 		if reason != "" {
-			wantStop(t, err, reason, name)
+			outcometest.Want(t, err, "invalid_input/"+reason, name)
 			continue
 		}
 		if err != nil || string(read.Source) != strings.ReplaceAll(schema, " ", "") {
