@@ -139,9 +139,7 @@ func filtered(t *testing.T, smudge string, base, change map[string]string) (repo
 		files map[string]string
 	}{{r.Repo, base}, {tree, change}} {
 		side.Write(".gitattributes", "*.caps filter=caps\n")
-		for name, content := range side.files {
-			side.Write(name, content)
-		}
+		side.WriteAll(side.files)
 		side.Seed()
 	}
 	r.Git("fetch", "-q", tree.Dir, "HEAD")

@@ -31,9 +31,7 @@ func session(t *testing.T) string {
 func committed(t *testing.T, files map[string]string) gittest.Repo {
 	t.Helper()
 	repo := gittest.New(t)
-	for name, content := range files {
-		repo.Write(name, content)
-	}
+	repo.WriteAll(files)
 	repo.Commit("Begin")
 	return repo
 }

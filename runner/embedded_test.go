@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -115,7 +116,7 @@ func TestRefusesInvalidEmbeddedTools(t *testing.T) {
 		"it must be a function, with Parameters":  {Spec: tools.Spec{Description: "Does it.", Name: "a", Grammar: "x"}, Run: run},
 		"its Parameters are no JSON Schema":       {Spec: tools.Spec{Description: "Does it.", Name: "a", Parameters: json.RawMessage(`{"type":3}`)}, Run: run},
 	} {
-		err := extensions.KeepEmbedded(recorded(t), &job.Job{}, []tools.Tool{fine, bad})
+		err := extensions.KeepEmbedded(recordtest.New(t, "run-1"), &job.Job{}, []tools.Tool{fine, bad})
 		outcometest.Want(t, err, "invalid_input/bad_tool", want)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
@@ -33,19 +34,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// recorded is a record with a directory, which the test closes.
-func recorded(t *testing.T) *record.Record {
-	t.Helper()
-	rec := record.New("run-1", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	t.Cleanup(rec.Close)
-	return rec
-}
-
 // begun is the record of a run of a job that has its checkout.
 func begun(t *testing.T, job string) *record.Record {
 	t.Helper()
-	rec := recorded(t)
+	rec := recordtest.New(t, "run-1")
 	must.Do(t, errors.Join(rec.Begin(transcript.RunStarted{RunID: "run-1", Job: []byte(job)}), rec.Append(transcript.Workspace{BaseSHA: "c0ffee"})))
 	return rec
 }
@@ -118,7 +110,7 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := c.end
 			e.Found = cmp.Or(e.Found, expecting("change"))
-			rec := recorded(t)
+			rec := recordtest.New(t, "run-1")
 			e.Workspace = workspace.Folder(rec, t.TempDir())
 			stop := e.outcome(t.Context(), rec, c.err)
 			must.Same(t, c.want, string(stop.Outcome)+"/"+stop.Reason, stop.Message, c.says)
@@ -140,7 +132,7 @@ func ended() *ending {
 }
 
 func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
-	rec := recorded(t)
+	rec := recordtest.New(t, "run-1")
 	stop := outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")
 	full := errors.New("the disk is full")
 	view, err := rec.Conclude(ended().runFinished(stop), full)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // shownCampaign is a campaign with its ledger, which the tests of the package show made.
@@ -34,7 +36,7 @@ func TestCampaignFilesAreValidated(t *testing.T) {
 		}
 	}
 	bad := filepath.Join(t.TempDir(), "campaign.yml")
-	write(t, bad, "version: 1\nname: bump\ntargets: {list: [{repository: octo-org}]}\njob: {version: 1, task: {prompt: x}, limits: {turn: 1}}\n")
+	must.Write(t, bad, "version: 1\nname: bump\ntargets: {list: [{repository: octo-org}]}\njob: {version: 1, task: {prompt: x}, limits: {turn: 1}}\n")
 	out, err := exec.Command(binary, "validate", "--json", bad).Output()
 	var told []struct {
 		Valid    bool

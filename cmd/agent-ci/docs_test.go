@@ -326,7 +326,7 @@ func TestMCPGuideJobsAreValid(t *testing.T) {
 			job = "version: 1\ntask: {prompt: x}\n" + job
 		}
 		path := filepath.Join(t.TempDir(), "job.yml")
-		write(t, path, job)
+		must.Write(t, path, job)
 		if out, err := exec.Command(binary, "validate", path).CombinedOutput(); err != nil {
 			t.Errorf("block %d: %v\n%s\n%s", i+1, err, out, job)
 		}

@@ -48,7 +48,7 @@ func TestSystemdUnitsAreValid(t *testing.T) {
 	for _, name := range []string{"agent-ci-weekly.service", "agent-ci-weekly.timer"} {
 		unit := strings.ReplaceAll(read(t, examples+"systemd/"+name), "/usr/local/bin/agent-ci", binary)
 		path := filepath.Join(dir, name)
-		write(t, path, unit)
+		must.Write(t, path, unit)
 		verify = append(verify, path)
 	}
 	// A key that it does not know is no error to systemd, but it says so.
@@ -90,7 +90,7 @@ func TestServiceUnitKeepsNamespaces(t *testing.T) {
 func TestExampleJobsAreValid(t *testing.T) {
 	t.Parallel()
 	inCluster := filepath.Join(t.TempDir(), "weekly.yml")
-	write(t, inCluster, readCluster(t).config.Data["weekly.yml"])
+	must.Write(t, inCluster, readCluster(t).config.Data["weekly.yml"])
 	for _, job := range []string{examples + "cron/weekly.yml", examples + "systemd/weekly.yml", examples + "demo/job.yml", inCluster} {
 		if out, err := exec.Command(binary, "validate", job).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", job, err, out)

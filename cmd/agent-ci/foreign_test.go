@@ -101,9 +101,9 @@ func rechain(t *testing.T, dir string, kind transcript.Type, change func(data js
 		head = fmt.Sprintf("%x", sha256.Sum256(line))
 		chain.WriteString(string(line) + "\n")
 	}
-	write(t, path, chain.String())
+	must.Write(t, path, chain.String())
 	var ended map[string]any
 	readJSON(t, result, &ended)
 	ended["transcript_sha256"] = head
-	write(t, result, asJSON(t, ended))
+	must.Write(t, result, asJSON(t, ended))
 }

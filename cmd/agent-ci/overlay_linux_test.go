@@ -173,7 +173,7 @@ func (p *played) run() {
 	if len(p.setup) > 0 {
 		job["setup"] = []any{map[string]string{"run": strings.Join(p.setup, "\n") + "\n" + copied(seen+"/set-up")}}
 	}
-	write(p.t, p.in("job.yml"), asJSON(p.t, job))
+	must.Write(p.t, p.in("job.yml"), asJSON(p.t, job))
 	p.model.play(append(slices.Clone(p.turns), []any{execCommand(copied(seen + "/tree"))}), func() map[string]string {
 		return differing(p.before, statsBelow(p.r, p.in("repo")))
 	})

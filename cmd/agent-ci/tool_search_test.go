@@ -48,7 +48,7 @@ func firstRequest(t *testing.T, modelName string, tools []string) string {
 	server := must.Get(modeltest.StartScript("session.yml", strings.NewReader("version: 1\nturns: [{output: [{say: Nothing.}]}, {output: [{say: Nothing.}]}]\n"), modeltest.Options{}))(t)
 	defer server.Close()
 	job := filepath.Join(t.TempDir(), "job.yml")
-	write(t, job, "version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n")
+	must.Write(t, job, "version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n")
 	cmd := scriptedRun(t, server.BaseURL(), widgets(t), filepath.Join(t.TempDir(), "out"), job, "--model", modelName)
 	cmd.Env = append(cmd.Env, openly)
 	if printed, err := cmd.CombinedOutput(); err != nil {

@@ -240,7 +240,7 @@ func newReader(t *testing.T, proxy string, offline [2]string) *reader {
 
 func (r *reader) session(t *testing.T, name, text string) {
 	t.Helper()
-	write(t, filepath.Join(r.home, name), text)
+	must.Write(t, filepath.Join(r.home, name), text)
 }
 
 // save writes a file of the page. The lists of hosts of a job hold, and are reached by the proxy of
@@ -248,7 +248,7 @@ func (r *reader) session(t *testing.T, name, text string) {
 func (r *reader) save(t *testing.T, path, text string) {
 	t.Helper()
 	path = filepath.Join(r.folder, path)
-	write(t, path, r.here(text))
+	must.Write(t, path, r.here(text))
 }
 
 func (r *reader) here(job string) string {
@@ -262,7 +262,7 @@ func (r *reader) append(t *testing.T, keys string) {
 	t.Helper()
 	path := filepath.Join(r.folder, "job.yml")
 	job := read(t, path)
-	write(t, path, job+r.here(keys))
+	must.Write(t, path, job+r.here(keys))
 }
 
 // forgetSecrets takes the policy out of the job: its private registry is an example.
@@ -270,7 +270,7 @@ func (r *reader) forgetSecrets(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.folder, "job.yml")
 	job := read(t, path)
-	write(t, path, regexp.MustCompile(`(?m)^policy:\n(  .*\n)+`).ReplaceAllString(job, ""))
+	must.Write(t, path, regexp.MustCompile(`(?m)^policy:\n(  .*\n)+`).ReplaceAllString(job, ""))
 }
 
 // shell runs commands of the page and remembers the folder that they end in.

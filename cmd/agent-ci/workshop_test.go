@@ -34,12 +34,6 @@ func read(t testing.TB, path string) string {
 	return string(raw)
 }
 
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-}
-
 // readJSON reads a file of JSON into value.
 func readJSON(t testing.TB, path string, value any) {
 	t.Helper()
@@ -83,7 +77,7 @@ func (w *workshop) program(path, text string) {
 // write makes a file with its folders; a relative path lies in the workshop.
 func (w *workshop) write(path, text string) {
 	w.t.Helper()
-	write(w.t, w.path(path), text)
+	must.Write(w.t, w.path(path), text)
 }
 
 func (w *workshop) git(dir string, args ...string) string {

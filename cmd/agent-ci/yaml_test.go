@@ -162,9 +162,9 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	for name, args := range map[string][]string{"job": {"schema"}, "campaign": {"schema", "campaign"}} {
 		out := must.Get(exec.Command(binary, args...).Output())(t)
 		schemas[name] = filepath.Join(dir, name+".json")
-		write(t, schemas[name], string(out))
+		must.Write(t, schemas[name], string(out))
 	}
-	write(t, filepath.Join(dir, "check.js"), checkByAjv)
+	must.Write(t, filepath.Join(dir, "check.js"), checkByAjv)
 	type asked struct {
 		Schema string `json:"schema"`
 		Path   string `json:"path"`
@@ -196,7 +196,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	}
 	must.Same(t, "", check(all), "Ajv with YAML 1.2 refuses examples")
 	wrong := filepath.Join(dir, "wrong.yml")
-	write(t, wrong, "version: 1\nlimits: {tokens: 500_000}\n")
+	must.Write(t, wrong, "version: 1\nlimits: {tokens: 500_000}\n")
 	must.Contain(t, check([]asked{{schemas["job"], wrong}}), "/limits/tokens must be integer")
 }
 

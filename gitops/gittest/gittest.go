@@ -165,27 +165,27 @@ func (r Repo) command(name string, args ...string) *exec.Cmd {
 	return exec.Command(args[0], args[1:]...)
 }
 
-func (r Repo) must(err error) {
-	r.T.Helper()
-	if err != nil {
-		r.T.Fatal(err)
-	}
-}
-
 // Path returns the path of a file in the checkout.
 func (r Repo) Path(name string) string { return filepath.Join(r.Dir, filepath.FromSlash(name)) }
 
 // Write writes a file with its folders.
 func (r Repo) Write(name, content string) {
 	r.T.Helper()
-	r.must(os.MkdirAll(filepath.Dir(r.Path(name)), 0o777))
-	r.must(os.WriteFile(r.Path(name), []byte(content), 0o666))
+	must.Write(r.T, r.Path(name), content)
+}
+
+// WriteAll writes files, given by their names.
+func (r Repo) WriteAll(files map[string]string) {
+	r.T.Helper()
+	for name, content := range files {
+		r.Write(name, content)
+	}
 }
 
 func (r Repo) Read(name string) string {
 	r.T.Helper()
 	data, err := os.ReadFile(r.Path(name))
-	r.must(err)
+	must.Do(r.T, err)
 	return string(data)
 }
 
@@ -204,21 +204,21 @@ func (r Repo) Sparse(name string, size int64) {
 func (r Repo) Nest(name string, depth int) {
 	r.T.Helper()
 	at, err := os.OpenRoot(r.Dir)
-	r.must(err)
+	must.Do(r.T, err)
 	for range depth {
-		r.must(at.Mkdir(name, 0o777))
+		must.Do(r.T, at.Mkdir(name, 0o777))
 		below, err := at.OpenRoot(name)
-		r.must(err)
+		must.Do(r.T, err)
 		at.Close()
 		at = below
 	}
 	defer at.Close()
-	r.must(at.WriteFile("file", []byte("deep\n"), 0o666))
+	must.Do(r.T, at.WriteFile("file", []byte("deep\n"), 0o666))
 }
 
 func (r Repo) Link(target, name string) {
 	r.T.Helper()
-	r.must(os.Symlink(target, r.Path(name)))
+	must.Do(r.T, os.Symlink(target, r.Path(name)))
 }
 
 // Plant writes a loose blob with content into a git folder, under the id of another object.
@@ -242,13 +242,13 @@ func LooseBlob(content string) string {
 func (r Repo) Remove(names ...string) {
 	r.T.Helper()
 	for _, name := range names {
-		r.must(os.RemoveAll(r.Path(name)))
+		must.Do(r.T, os.RemoveAll(r.Path(name)))
 	}
 }
 
 func (r Repo) Chmod(name string, mode fs.FileMode) {
 	r.T.Helper()
-	r.must(os.Chmod(r.Path(name), mode))
+	must.Do(r.T, os.Chmod(r.Path(name), mode))
 }
 
 // Commit commits everything.
@@ -307,7 +307,7 @@ func (r Repo) Files() map[string]string {
 		}
 		return nil
 	})
-	r.must(err)
+	must.Do(r.T, err)
 	return list
 }
 

@@ -24,7 +24,7 @@ func TestListsRestrictions(t *testing.T) {
 		"home/.gitconfig": "[user]\n\tname = A\n[url \"https://x:hunter22@example.com/\"]\n\tinsteadOf = https://example.com/\n",
 		"xdg/git/config":  "[[[ hunter22", "home/global": "[core]\n",
 	} {
-		put(t, in(name), content)
+		must.Write(t, in(name), content)
 	}
 	held, err := Checkout{
 		Root: in("work"), Writable: []string{in("work")}, Home: in("home"), Homes: []string{in("home")},
@@ -71,7 +71,7 @@ func TestHidesInvalidConfigurations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			put(t, filepath.Join(dir, ".git/config"), c.content)
+			must.Write(t, filepath.Join(dir, ".git/config"), c.content)
 			must.Fail(t, c.want, must.Err((Checkout{Root: dir}).Restrictions()))
 			must.Fail(t, c.want, must.Err(Credentials(dir)))
 		})
@@ -81,8 +81,8 @@ func TestHidesInvalidConfigurations(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	dir := realTempDir(t)
 	must.None(t, must.Get(Credentials(dir))(t), "without a repository")
-	put(t, filepath.Join(dir, ".git/config"), "[include]\n\tpath = there\n[include]\n\tpath = missing\n")
-	put(t, filepath.Join(dir, ".git/real"), "[core]\n")
+	must.Write(t, filepath.Join(dir, ".git/config"), "[include]\n\tpath = there\n[include]\n\tpath = missing\n")
+	must.Write(t, filepath.Join(dir, ".git/real"), "[core]\n")
 	orPanic(os.Symlink("real", filepath.Join(dir, ".git/there")))
 	files, err := Credentials(dir)
 	orPanic(err)

@@ -19,7 +19,7 @@ var gitFiles = map[string]string{
 
 func TestMarkDetectsChanges(t *testing.T) {
 	write := func(name, content string) func(*testing.T, string) {
-		return func(t *testing.T, dir string) { put(t, filepath.Join(dir, name), content) }
+		return func(t *testing.T, dir string) { must.Write(t, filepath.Join(dir, name), content) }
 	}
 	for _, c := range []struct {
 		name   string
@@ -74,7 +74,7 @@ func TestMarkDetectsChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := realTempDir(t)
 			for name, content := range gitFiles {
-				put(t, filepath.Join(dir, name), content)
+				must.Write(t, filepath.Join(dir, name), content)
 			}
 			mark := markOf(t, dir)
 			c.change(t, dir)
@@ -91,12 +91,12 @@ func markOf(t *testing.T, dir string) *Mark {
 
 func TestMarkFollowsGitFile(t *testing.T) {
 	base := realTempDir(t)
-	put(t, filepath.Join(base, "main/.git/config"), "[core]\n")
-	put(t, filepath.Join(base, "main/.git/worktrees/w/commondir"), "../..\n")
-	put(t, filepath.Join(base, "w/.git"), "gitdir: "+filepath.Join(base, "main/.git/worktrees/w")+"\n")
+	must.Write(t, filepath.Join(base, "main/.git/config"), "[core]\n")
+	must.Write(t, filepath.Join(base, "main/.git/worktrees/w/commondir"), "../..\n")
+	must.Write(t, filepath.Join(base, "w/.git"), "gitdir: "+filepath.Join(base, "main/.git/worktrees/w")+"\n")
 	mark := markOf(t, filepath.Join(base, "w"))
-	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n")
-	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n")
+	must.Write(t, filepath.Join(base, "main/.git/config"), "[alias]\n")
+	must.Write(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n")
 	got := must.Get(mark.Changed(t.Context()))(t)
 	must.Same(t, []string{filepath.Join(base, "main/.git/config") + " was changed", ".git was changed"}, got)
 }
@@ -114,20 +114,20 @@ func TestMarkCoversSubmodules(t *testing.T) {
 		".gitmodules":     "[submodule \"lib\"]\n\tpath = lib\n[submodule \"late\"]\n\tpath = late\n[submodule \"out\"]\n\tpath = ../out\n",
 		"lib/.gitmodules": "[submodule \"deep\"]\n\tpath = deep\n", "lib/deep/.git": "gitdir: ../../.git/modules/lib/modules/deep\n",
 	} {
-		put(t, filepath.Join(dir, name), content)
+		must.Write(t, filepath.Join(dir, name), content)
 	}
 	mark := must.Get(NewMark(t.Context(), dir, false, []string{"lib", "unnamed", "../out"}))(t)
-	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n")
-	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n")
+	must.Write(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n")
+	must.Write(t, filepath.Join(dir, "made/.git/HEAD"), "new\n")
 	must.None(t, must.Get(mark.Changed(t.Context()))(t), "repositories that are no submodules")
-	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n")
-	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n")
+	must.Write(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n")
+	must.Write(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n")
 	orPanic(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
-	put(t, filepath.Join(dir, ".git/modules/lib/config"), "only agent-ci writes it\n")
+	must.Write(t, filepath.Join(dir, ".git/modules/lib/config"), "only agent-ci writes it\n")
 	orPanic(os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "away")))
-	put(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n")
-	put(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n")
-	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n")
+	must.Write(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n")
+	must.Write(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n")
+	must.Write(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n")
 	got := must.Get(mark.Changed(t.Context()))(t)
 	want := []string{
 		"folder/real/HEAD was changed", "folder/real/commondir is gone", "lib/.git was changed", "lib/deep/.git is gone",
@@ -139,11 +139,11 @@ func TestMarkCoversSubmodules(t *testing.T) {
 // Commands write .gitmodules, whose paths may lead back to the folder that has it.
 func TestReadsCyclicSubmodulesOnce(t *testing.T) {
 	dir := realTempDir(t)
-	put(t, filepath.Join(dir, "lib/.gitmodules"), "[submodule \"up\"]\n\tpath = up\n")
+	must.Write(t, filepath.Join(dir, "lib/.gitmodules"), "[submodule \"up\"]\n\tpath = up\n")
 	orPanic(os.Symlink(dir, filepath.Join(dir, "lib/up")))
 	orPanic(os.Symlink(".", filepath.Join(dir, "one")))
 	orPanic(os.Symlink(".", filepath.Join(dir, "two")))
-	put(t, filepath.Join(dir, ".gitmodules"), "[submodule \"here\"]\n\tpath = ./\n[submodule \"back\"]\n\tpath = lib/..\n"+
+	must.Write(t, filepath.Join(dir, ".gitmodules"), "[submodule \"here\"]\n\tpath = ./\n[submodule \"back\"]\n\tpath = lib/..\n"+
 		"[submodule \"one\"]\n\tpath = one\n[submodule \"two\"]\n\tpath = two\n[submodule \"lib\"]\n\tpath = lib\n")
 	var want []string
 	for _, name := range []string{"one/.git", "two/.git", "lib/.git", "lib/up/.git"} {
@@ -158,12 +158,6 @@ func realTempDir(t *testing.T) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	orPanic(err)
 	return dir
-}
-
-func put(t *testing.T, path, content string) {
-	t.Helper()
-	orPanic(os.MkdirAll(filepath.Dir(path), 0o755))
-	orPanic(os.WriteFile(path, []byte(content), 0o644))
 }
 
 func orPanic(err error) {

@@ -68,7 +68,7 @@ var objectChanges = []struct {
 }{
 	{"nothing", func(*testing.T, gitRepository) {}, ""},
 	{"what git adds", func(t *testing.T, r gitRepository) {
-		put(t, filepath.Join(r.Dir, "new"), "new\n")
+		must.Write(t, filepath.Join(r.Dir, "new"), "new\n")
 		r.Git("add", "-A") // which touches the pack and the object that are there
 	}, ""},
 	{"times of a pack and of an object", func(_ *testing.T, r gitRepository) {
@@ -76,8 +76,8 @@ var objectChanges = []struct {
 		orPanic(os.Chtimes(r.looseFile(r.loose), time.Now(), time.Unix(1, 0)))
 	}, ""},
 	{"what git leaves half", func(t *testing.T, r gitRepository) {
-		put(t, r.objects("aa/tmp_obj_x"), "x")
-		put(t, r.objects("pack/tmp_pack_x"), "x")
+		must.Write(t, r.objects("aa/tmp_obj_x"), "x")
+		must.Write(t, r.objects("pack/tmp_pack_x"), "x")
 	}, ""},
 	{"the same pack in a new file", func(_ *testing.T, r gitRepository) {
 		raw, err := os.ReadFile(r.pack("pack"))
@@ -100,19 +100,19 @@ var objectChanges = []struct {
 	}, "was changed: it is no regular file"},
 	{"a loose object that is gone", func(_ *testing.T, r gitRepository) { orPanic(os.Remove(r.looseFile(r.loose))) }, "is gone"},
 	{"a loose object before a packed one", func(t *testing.T, r gitRepository) {
-		put(t, r.looseFile(r.packed), gittest.LooseBlob("exit 0\n"))
+		must.Write(t, r.looseFile(r.packed), gittest.LooseBlob("exit 0\n"))
 	}, "was changed: it is another object than its name says"},
 	{"a loose object for what is to come", func(t *testing.T, r gitRepository) {
-		put(t, r.objects("aa/"+strings.Repeat("b", 38)), gittest.LooseBlob("exit 0\n"))
+		must.Write(t, r.objects("aa/"+strings.Repeat("b", 38)), gittest.LooseBlob("exit 0\n"))
 	}, "was changed: it is another object than its name says"},
 	{"a pack", func(_ *testing.T, r gitRepository) { overwrite(r.pack("pack"), flipped(r.pack("pack"))) }, "was changed: its content has another sum"},
 	{"an index", func(_ *testing.T, r gitRepository) { overwrite(r.pack("idx"), flipped(r.pack("idx"))) }, "was changed: its content has another sum"},
 	{"a pack that is cut to nothing", func(_ *testing.T, r gitRepository) { overwrite(r.pack("pack"), nil) }, "was changed"},
-	{"a new pack", func(t *testing.T, r gitRepository) { put(t, r.objects("pack/pack-x.idx"), "x") }, "is new"},
+	{"a new pack", func(t *testing.T, r gitRepository) { must.Write(t, r.objects("pack/pack-x.idx"), "x") }, "is new"},
 	{"a new pack that is named as one left half", func(t *testing.T, r gitRepository) {
 		raw, err := os.ReadFile(r.pack("idx"))
 		orPanic(err)
-		put(t, r.objects("pack/tmp_pack_x.idx"), string(raw))
+		must.Write(t, r.objects("pack/tmp_pack_x.idx"), string(raw))
 	}, "is new"},
 	{"a folder of objects as a link", func(_ *testing.T, r gitRepository) {
 		orPanic(os.Symlink(r.Dir, r.objects("aa")))

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // whereGitLies are ways in which git's folder can lie, below BASE.
@@ -19,35 +21,35 @@ var whereGitLies = []struct {
 	{"none", func(t *testing.T, base string) { orPanic(os.Mkdir(filepath.Join(base, "ws"), 0o755)) }, nil, ""},
 	{"a file that names a folder outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n")
 	}, nil, ""},
 	{"a worktree of a repository outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "main/.git")
-		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n")
+		must.Write(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n")
 	}, nil, ""},
 	{"a file that names a folder of the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/sub/real")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ./sub/real\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: ./sub/real\n")
 	}, nil, "reached through BASE/ws/sub,"},
 	{"a file that leads through a link of the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
 		orPanic(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
 		orPanic(os.Symlink("../real", filepath.Join(base, "ws/link")))
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: link\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: link\n")
 	}, nil, "reached through BASE/ws/link,"},
 	{"links outside that lead through the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
 		orPanic(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
 		orPanic(os.Symlink(filepath.Join(base, "ws/link"), filepath.Join(base, "first")))
 		orPanic(os.Symlink("../real", filepath.Join(base, "ws/link")))
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../first\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: ../first\n")
 	}, nil, "reached through BASE/ws/link,"},
 	{"what is shared lies in the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/common")
 		repositoryAt(t, base, "real")
-		put(t, filepath.Join(base, "real/commondir"), "../ws/common\n")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n")
+		must.Write(t, filepath.Join(base, "real/commondir"), "../ws/common\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n")
 	}, nil, "reached through BASE/ws/common,"},
 	{"a link", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/real")
@@ -64,21 +66,21 @@ var whereGitLies = []struct {
 	}, nil, ""},
 	{"objects that are borrowed from outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/.git")
-		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), "# theirs\n../../../lent/objects\n")
+		must.Write(t, filepath.Join(base, "ws/.git/objects/info/alternates"), "# theirs\n../../../lent/objects\n")
 	}, nil, ""},
 	{"objects that are borrowed from the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/.git")
-		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), filepath.Join(base, "lent/objects")+"\n")
-		put(t, filepath.Join(base, "lent/objects/info/alternates"), "../../ws/lent\n")
+		must.Write(t, filepath.Join(base, "ws/.git/objects/info/alternates"), filepath.Join(base, "lent/objects")+"\n")
+		must.Write(t, filepath.Join(base, "lent/objects/info/alternates"), "../../ws/lent\n")
 	}, nil, "reached through BASE/ws/lent,"},
 	{"a folder in policy.writable", func(t *testing.T, base string) {
 		repositoryAt(t, base, "w/real")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../w/real\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: ../w/real\n")
 	}, []string{"w"}, "reached through BASE/w/real,"},
 	{"a worktree of a repository in policy.writable", func(t *testing.T, base string) {
 		repositoryAt(t, base, "main/.git")
-		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n")
+		must.Write(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n")
+		must.Write(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n")
 	}, []string{"main"}, "reached through BASE/main/.git,"},
 	{"a workspace right in policy.writable", func(t *testing.T, base string) { repositoryAt(t, base, "ws/.git") }, []string{"."}, ""},
 }
@@ -120,6 +122,6 @@ func TestRefusesUnprotectableGitFolders(t *testing.T) {
 func repositoryAt(t *testing.T, base, name string) {
 	t.Helper()
 	for _, file := range []string{"HEAD", "config", "objects/info/x", "refs/heads/main"} {
-		put(t, filepath.Join(base, name, file), "\n")
+		must.Write(t, filepath.Join(base, name, file), "\n")
 	}
 }

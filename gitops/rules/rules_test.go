@@ -87,8 +87,7 @@ func worktree(t testing.TB) string {
 			must.Do(t, os.MkdirAll(full, 0o777))
 			continue
 		}
-		must.Do(t, os.MkdirAll(filepath.Dir(full), 0o777))
-		must.Do(t, os.WriteFile(full, nil, 0o666))
+		must.Write(t, full, "")
 	}
 	return dir
 }

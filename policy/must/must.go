@@ -5,6 +5,8 @@ package must
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,6 +49,13 @@ func named(words []any) string {
 		}
 	}
 	return fmt.Sprintln(words...)
+}
+
+// Write writes a file with its folders.
+func Write(t Test, path, content string) {
+	t.Helper()
+	Do(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	Do(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
 // Err returns the error of a call that has a value too.

@@ -152,8 +152,7 @@ func writeAll(b *testing.B, dir string, all map[string]string) {
 	b.Helper()
 	for name, text := range all {
 		path := filepath.Join(dir, name)
-		must.Do(b, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(b, os.WriteFile(path, []byte(text), 0o644))
+		must.Write(b, path, text)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestDocumentedClaimMatchesCode(t *testing.T) {
 	}
 	b := newBook(t, 9, func(c *spec.Campaign) { c.Budget.USD = 20 })
 	b.plan.Claim = Claim{USD: 5.72}
-	b.must(b.Plan(b.plan))
+	must.Do(b.t, b.Plan(b.plan))
 	b.settle(b.wave(3, WaitUSD), "changed", "pull_request", 0.9)
 	b.wave(3, WaitUSD)
 }
@@ -107,7 +107,7 @@ func TestEstimatesFromRunsAndKeepsTargets(t *testing.T) {
 		b.book(r)
 	}
 	state, err := Read(b.dir)
-	b.must(err)
+	must.Do(b.t, err)
 	if s := state.Status(b.clock.at, b.campaign, b.plan); s.Estimate == nil || *s.Estimate != 1 || s.Ledger != b.log.Head() {
 		t.Errorf("the target that is left costs %v, by %s", s.Estimate, s.Ledger)
 	}

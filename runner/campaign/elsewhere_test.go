@@ -88,8 +88,7 @@ func FuzzDecodeReport(f *testing.F) {
 func TestReadsReportsBelowFolder(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
-		path := filepath.Join(folder, filepath.FromSlash(name))
-		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
+		must.Write(t, filepath.Join(folder, filepath.FromSlash(name)), text)
 	}
 	of := func(key string) string {
 		raw := must.Get(report(Claimed{Target: Target{Key: key}, Template: "one", Attempt: 1}, "changed", "pull_request", 1).Encode())(t)
@@ -125,14 +124,14 @@ func (b *book) handOut(most int) []Claimed {
 	b.t.Helper()
 	next, _ := b.Next(b.clock.at, b.campaign, b.plan, most)
 	wave, err := b.Claim(b.campaign, b.plan, next, Kubernetes)
-	b.must(err)
+	must.Do(b.t, err)
 	return wave
 }
 
 // again is the wave that is out, as a later start finds it.
 func (b *book) again() []Claimed {
 	b.t.Helper()
-	b.must(b.Ledger.Close())
+	must.Do(b.t, b.Ledger.Close())
 	b.open()
 	return b.Of("bump").UnsettledWave()
 }
@@ -141,7 +140,7 @@ func (b *book) again() []Claimed {
 func (b *book) back(over bool, reports ...Report) int {
 	b.t.Helper()
 	booked, err := b.BookReturned(b.campaign, reports, func(Claimed) bool { return over })
-	b.must(err)
+	must.Do(b.t, err)
 	return len(booked)
 }
 
@@ -177,12 +176,12 @@ func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 	for claimed := range 4 {
 		b := newBook(t, 3, func(*spec.Campaign) {})
 		whole := b.handOut(3)
-		b.must(b.Ledger.Close())
+		must.Do(b.t, b.Ledger.Close())
 		path := filepath.Join(b.dir, LedgerFile)
 		raw, err := os.ReadFile(path)
-		b.must(err)
+		must.Do(b.t, err)
 		lines := bytes.SplitAfter(raw, []byte("\n"))
-		b.must(os.WriteFile(path, append(bytes.Join(lines[:1+claimed], nil), `{"v":1,"se`...), 0o600))
+		must.Do(b.t, os.WriteFile(path, append(bytes.Join(lines[:1+claimed], nil), `{"v":1,"se`...), 0o600))
 		b.open()
 		if out := b.Of("bump").UnsettledWave(); len(out) != claimed || claimed > 0 && !reflect.DeepEqual(out, whole[:claimed]) {
 			t.Errorf("with %d claims, the wave is %+v", claimed, out)
@@ -220,7 +219,7 @@ func TestResumedRunLeavesWaveUnchanged(t *testing.T) {
 	whole := b.handOut(3)
 	b.back(false, report(whole[0], "verify_failed", "red", 1))
 	_, err := b.Resume(b.campaign, b.plan, "", "dev")
-	b.must(err)
+	must.Do(b.t, err)
 	b.wave(1, "")
 	must.Same(t, whole, b.again(), "the wave")
 	if n := b.back(true, report(whole[0], "changed", "pull_request", 1)); n != 2 || len(b.Of("bump").Unsettled()) != 1 || b.again() != nil {
@@ -248,7 +247,7 @@ func TestNewJobWaitsForOpenWave(t *testing.T) {
 	b := newBook(t, 2, func(*spec.Campaign) {})
 	wave := b.handOut(2)
 	b.plan.Template = "two"
-	b.must(b.Plan(b.plan))
+	must.Do(b.t, b.Plan(b.plan))
 	if next, _ := b.Next(b.clock.at, b.campaign, b.plan, 9); len(next) > 0 {
 		t.Errorf("%d targets go out twice", len(next))
 	}
@@ -261,9 +260,9 @@ func TestNewJobWaitsForOpenWave(t *testing.T) {
 func TestDecodeWaveRefusesInvalidWaves(t *testing.T) {
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	wave := b.handOut(1)
-	b.must(b.WriteWaveFile(wave))
+	must.Do(b.t, b.WriteWaveFile(wave))
 	raw, err := os.ReadFile(filepath.Join(b.dir, WaveFile(wave)))
-	b.must(err)
+	must.Do(b.t, err)
 	must.Same(t, wave, must.Get(DecodeWave(raw))(t))
 	for _, text := range []string{strings.Replace(string(raw), `"version":1`, `"version":2`, 1), "{}", "[]", "", string(raw[:len(raw)-1]), strings.Replace(string(raw), `"key":"`, `"key":"../../`, 1)} {
 		must.Fail(t, "", must.Err(DecodeWave([]byte(text))), text, "is read")

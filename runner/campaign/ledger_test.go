@@ -55,14 +55,7 @@ func (b *book) open() {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { b.Ledger.Close() })
-	b.must(b.Plan(b.plan))
-}
-
-func (b *book) must(err error) {
-	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, b.Plan(b.plan))
 }
 
 // room is how many runs may start on this machine.
@@ -76,7 +69,7 @@ func (b *book) wave(want int, why string) []Claimed {
 		b.t.Fatalf("%d start and the rest waits for %q (%s), want %d and %q", len(next), wait.Why, wait.Words, want, why)
 	}
 	claimed, err := b.Claim(b.campaign, b.plan, next, "")
-	b.must(err)
+	must.Do(b.t, err)
 	return claimed
 }
 
@@ -113,15 +106,15 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 		b := newBook(t, 3, func(c *spec.Campaign) { c.Pilot = 1 })
 		b.settle(b.wave(1, WaitPilot), "changed", "pull_request", 1)
 		b.wave(0, WaitPilot)
-		b.must(b.Approve(b.campaign, b.plan, "dev"))
+		must.Do(b.t, b.Approve(b.campaign, b.plan, "dev"))
 		b.wave(2, "")
 	})
 	t.Run("another job needs another pilot", func(t *testing.T) {
 		b := newBook(t, 3, func(c *spec.Campaign) { c.Pilot = 1 })
-		b.must(b.Approve(b.campaign, b.plan, "dev"))
+		must.Do(b.t, b.Approve(b.campaign, b.plan, "dev"))
 		b.settle(b.wave(3, ""), "changed", "pull_request", 1)
 		b.plan.Template = "two"
-		b.must(b.Plan(b.plan))
+		must.Do(b.t, b.Plan(b.plan))
 		must.Same(t, 1, b.wave(1, WaitPilot)[0].Attempt, "attempt")
 	})
 	t.Run("dollars", func(t *testing.T) {
@@ -137,7 +130,7 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 		b := newBook(t, 6, func(c *spec.Campaign) { c.Budget.USDPerDay = 5 })
 		b.settle(b.wave(2, WaitUSDDay), "changed", "pull_request", 1.5)
 		b.campaign.Name, b.plan.Campaign = "other", "other"
-		b.must(b.Plan(b.plan))
+		must.Do(b.t, b.Plan(b.plan))
 		b.wave(1, WaitUSDDay)
 		_, wait := b.Next(b.clock.at, b.campaign, b.plan, 9)
 		if b.clock.at = wait.Until; b.clock.at.Hour() != 0 || b.clock.at.Day() != 3 {
@@ -180,7 +173,7 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 		r.PullRequest = PullRequest{Number: 7, Operation: "created"}
 		b.book(r)
 		b.wave(0, WaitOpen)
-		b.must(b.RecordPull(b.campaign, r.Target, 7, "merged"))
+		must.Do(b.t, b.RecordPull(b.campaign, r.Target, 7, "merged"))
 		b.wave(1, WaitOpen)
 	})
 	t.Run("a limit of the campaign behind one of a repository", func(t *testing.T) {
@@ -237,8 +230,8 @@ func TestRefusesAlteredLedger(t *testing.T) {
 	b.Close()
 	path := filepath.Join(b.dir, LedgerFile)
 	raw, err := os.ReadFile(path)
-	b.must(err)
-	b.must(os.WriteFile(path, []byte(strings.Replace(string(raw), `"cost_usd":1`, `"cost_usd":0`, 1)), 0o600))
+	must.Do(b.t, err)
+	must.Do(b.t, os.WriteFile(path, []byte(strings.Replace(string(raw), `"cost_usd":1`, `"cost_usd":0`, 1)), 0o600))
 	must.Fail(t, "", must.Err(Open(b.dir, b.clock.now)), "it was opened")
 }
 
@@ -256,7 +249,7 @@ func TestRefusesTargetNamesOutsideFolder(t *testing.T) {
 	} {
 		b := newBook(t, 1, func(*spec.Campaign) {})
 		_, err := b.log.Append(tampered.kind, tampered.data)
-		b.must(errors.Join(err, b.Close()))
+		must.Do(b.t, errors.Join(err, b.Close()))
 		_, opened := Open(b.dir, b.clock.now)
 		_, read := Read(b.dir)
 		for _, err := range []error{opened, read} {
@@ -265,7 +258,7 @@ func TestRefusesTargetNamesOutsideFolder(t *testing.T) {
 	}
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	b.plan.Targets[0].Key = away
-	b.must(b.Plan(b.plan))
+	must.Do(b.t, b.Plan(b.plan))
 	must.Fail(t, "is no name of a target", must.Err(ReadPlan(b.dir, "bump", b.State)), "a plan")
 }
 
@@ -286,7 +279,7 @@ type disorder struct {
 func (d *disorder) step(n int) {
 	switch {
 	case n < 5: // kill: what ran goes on running
-		d.must(d.Ledger.Close())
+		must.Do(d.t, d.Ledger.Close())
 		if d.random.IntN(2) == 0 {
 			tear(d.t, d.dir)
 		}
@@ -297,19 +290,19 @@ func (d *disorder) step(n int) {
 		}
 	case n < 30:
 		claimed, err := d.Claim(d.campaign, d.plan, d.next(), "")
-		d.must(err)
+		must.Do(d.t, err)
 		d.here = append(d.here, claimed...)
 	case n < 40:
 		d.handOutOnce()
 	case n < 42:
-		d.must(d.Approve(d.campaign, d.plan, "dev"))
+		must.Do(d.t, d.Approve(d.campaign, d.plan, "dev"))
 	case n < 44 && len(d.late) > 0:
 		if settled, err := d.Settle(d.campaign, d.late[d.random.IntN(len(d.late))]); settled || err != nil {
 			d.t.Fatalf("a report was booked twice, or %v", err)
 		}
 	case n < 45:
 		_, err := d.Resume(d.campaign, d.plan, "", "dev")
-		d.must(err)
+		must.Do(d.t, err)
 	case n < 60:
 		d.comeBack()
 	case n < 80 && len(d.elsewhere) > 0:
@@ -344,7 +337,7 @@ func (d *disorder) handOutOnce() {
 		}
 		return
 	}
-	d.must(err)
+	must.Do(d.t, err)
 	d.elsewhere, d.out = append(d.elsewhere, wave...), wave
 }
 
@@ -372,7 +365,7 @@ func (d *disorder) comeBack() {
 	}
 	over := len(d.elsewhere) == 0
 	_, err := d.BookReturned(d.campaign, some, func(Claimed) bool { return over })
-	d.must(err)
+	must.Do(d.t, err)
 	if d.Of("bump").UnsettledWave() == nil {
 		d.out = nil
 	}

@@ -222,11 +222,11 @@ func TestBundleKeepsItsPack(t *testing.T) {
 	w.git(w.dir, "checkout", "--quiet", ".")
 	p.InCheckout = nil
 	pack, err := w.Record.Read(record.PackFile)
-	w.must(err)
+	must.Do(w.t, err)
 	w.onForge("main", "README.md", begun, "Begin earlier")
 	w.publish(w.toForge(), p)
 	after, err := w.Record.Read(record.PackFile)
-	w.must(err)
+	must.Do(w.t, err)
 	if !cmp.Equal(pack, after) || w.Record.Has(record.WorkPackFile) || w.git(w.dir, "status", "--porcelain") != "" {
 		t.Error("the pack or the checkout was changed")
 	}

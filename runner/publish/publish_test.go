@@ -36,7 +36,7 @@ func TestPushesOnlyWhereSafe(t *testing.T) {
 	}
 	w.git(w.dir, "remote", "add", "origin", "https://example.invalid/o/r.git")
 	w.run("20260301T090000Z-0000000a") // with the new settings
-	w.must(w.toLocal().pushToOrigin(t.Context(), &p, out.Commit, nil, &out))
+	must.Do(w.t, w.toLocal().pushToOrigin(t.Context(), &p, out.Commit, nil, &out))
 	must.Same(t, "the checkout's origin is not on this machine", out.NotPushed, "with an origin elsewhere", out)
 	must.Same(t, "", out.Remote, "with an origin elsewhere", out)
 }
@@ -137,7 +137,7 @@ func TestYieldsToConcurrentPush(t *testing.T) {
 			outcometest.Want(t, err, test.reason)
 			continue
 		}
-		w.must(err)
+		must.Do(w.t, err)
 		if !out.Unchanged || out.Commit != theirs {
 			t.Errorf("publication: %+v", out)
 		}

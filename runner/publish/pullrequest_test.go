@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -48,9 +48,9 @@ func TestUpdatesPullRequestOfConcurrentRun(t *testing.T) {
 		t.Errorf("none is listed: %+v: %s", out, stop.Message)
 	}
 	told := pullText{title: "Theirs", Posts: body.Posts{Body: "Theirs."}}
-	w.must(w.toForge().createPull(t.Context(), &p, told, &out))
+	must.Do(w.t, w.toForge().createPull(t.Context(), &p, told, &out))
 	told.title = "Ours"
-	w.must(w.toForge().createPull(t.Context(), &p, told, &out))
+	must.Do(w.t, w.toForge().createPull(t.Context(), &p, told, &out))
 	must.Same(t, "Ours", w.pull().Title)
 	must.Same(t, "updated", out.Operation)
 }
@@ -64,11 +64,11 @@ func TestKeepsEditedBodyOfUnchangedCommit(t *testing.T) {
 	out := w.publish(w.toForge(), p)
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = "My own words." })
 	out.Unchanged = true
-	w.must(w.toForge().publishPull(t.Context(), &p, &out))
+	must.Do(w.t, w.toForge().publishPull(t.Context(), &p, &out))
 	must.Same(t, "My own words.", w.pull().Body)
 	must.Same(t, "none", out.Operation)
 	out.Unchanged = false
-	w.must(w.toForge().publishPull(t.Context(), &p, &out))
+	must.Do(w.t, w.toForge().publishPull(t.Context(), &p, &out))
 	if pull := w.pull(); !intake.IsFinished(pull.Body, out.Commit) || out.Operation != "updated" {
 		t.Errorf("%s: %s", out.Operation, pull.Body)
 	}
@@ -83,7 +83,7 @@ func TestRemovedLabelsStayRemoved(t *testing.T) {
 	must.Same(t, []string{"bot", "lint"}, w.pull().Labels)
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Labels, p.Assignees = []string{"lint"}, nil })
 	p.Summary = "Said hello again."
-	w.must(w.toForge().publishPull(t.Context(), &p, &out))
+	must.Do(w.t, w.toForge().publishPull(t.Context(), &p, &out))
 	must.Same(t, "updated", out.Operation)
 	must.Same(t, []string{"lint"}, w.pull().Labels)
 	must.None(t, w.pull().Assignees, "assignees")
@@ -99,9 +99,7 @@ func TestSameTextIgnoresLineEnds(t *testing.T) {
 // A title of somebody else's stays one word of the command that opens the pull request by hand.
 func TestManualCommandQuotesTitle(t *testing.T) {
 	t.Parallel()
-	rec := record.New("", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	defer rec.Close()
+	rec := recordtest.New(t, "")
 	f := Forge{Publisher{Project: Project{Repo: named{}}, Record: rec}}
 	p := &Proposal{Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}, Base: gitops.Base{Branch: "main"}, Task: intake.Task{Branch: taskBranch}}
 	want := `gh pr create --repo octo/widgets --base main --head agent-ci/greet --title 'Say '\''hello'\''' --body-file `

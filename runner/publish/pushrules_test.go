@@ -97,7 +97,7 @@ func TestUnreadableRulesPermitPush(t *testing.T) {
 	for _, path := range []string{"/repos/octo/widgets/rules/branches/" + taskBranch, "/repos/octo/widgets/rulesets/1"} {
 		w.forge.On("GET", path, forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
 		_, err := Prepare(t.Context(), w.toForge(), intake.Task{Branch: taskBranch}, w.Workspace.Base(), w.job(), true)
-		w.must(err)
+		must.Do(w.t, err)
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -54,24 +56,15 @@ func newWorld(t *testing.T) *world {
 // run begins another run, with a record and a workspace of its own.
 func (w *world) run(id string) {
 	w.t.Helper()
-	w.Record = record.New(id, nil)
-	w.must(w.Record.Make(filepath.Join(w.t.TempDir(), "run"), nil))
-	w.t.Cleanup(w.Record.Close)
+	w.Record = recordtest.New(w.t, id)
 	raw, err := json.Marshal(w.job())
-	w.must(err)
-	w.must(w.Record.Begin(transcript.RunStarted{RunID: id, Key: "greet", Job: raw}))
-	w.must(w.Record.Append(transcript.Task{Source: "prompt", Title: "Greet the reader", Text: "Greet the reader."}))
+	must.Do(w.t, err)
+	must.Do(w.t, w.Record.Begin(transcript.RunStarted{RunID: id, Key: "greet", Job: raw}))
+	must.Do(w.t, w.Record.Append(transcript.Task{Source: "prompt", Title: "Greet the reader", Text: "Greet the reader."}))
 	w.Workspace, err = workspace.Open(w.t.Context(), w.Record, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")})
-	w.must(err)
+	must.Do(w.t, err)
 	w.t.Cleanup(func() { w.Workspace.Close() })
-	w.must(w.Workspace.StartOn(w.t.Context(), ""))
-}
-
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, w.Workspace.StartOn(w.t.Context(), ""))
 }
 
 // git runs git in a folder and gives what it says.
@@ -92,7 +85,7 @@ func (w *world) onForge(branch, name, content, message string) string {
 	dir := filepath.Join(w.t.TempDir(), "other")
 	w.git(w.t.TempDir(), "clone", "--quiet", w.repo.Dir, dir)
 	w.git(dir, "checkout", "--quiet", "-B", branch, w.from(branch))
-	w.must(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+	must.Do(w.t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 	w.git(dir, "add", "--all")
 	w.git(dir, "commit", "--quiet", "--message="+message)
 	w.git(dir, "push", "--quiet", "--force", "origin", branch)
@@ -118,12 +111,12 @@ func (w *world) job() *job.Job { return &job.Job{Task: job.Task{Expects: "change
 func (w *world) proposal(name, content string) Proposal {
 	w.t.Helper()
 	tree := privateTree(w.Record.Join(record.PrivateTree))
-	w.must(w.Workspace.UseTree(w.t.Context(), tree))
-	w.must(w.Workspace.TakeSnapshot(w.t.Context()))
+	must.Do(w.t, w.Workspace.UseTree(w.t.Context(), tree))
+	must.Do(w.t, w.Workspace.TakeSnapshot(w.t.Context()))
 	gittest.Repo{T: w.t, Dir: string(tree)}.Write(name, content)
 	change, err := w.Workspace.Changes(w.t.Context())
-	w.must(err)
-	w.must(w.Workspace.SaveChange(w.t.Context(), change, ""))
+	must.Do(w.t, err)
+	must.Do(w.t, w.Workspace.SaveChange(w.t.Context(), change, ""))
 	return Proposal{
 		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
 		Task:         intake.Task{Key: "greet", Task: transcript.Task{Title: "Greet the reader"}, Branch: taskBranch},
@@ -142,7 +135,7 @@ func (w *world) toForge() Forge {
 func (w *world) project() Project {
 	w.t.Helper()
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
-	w.must(err)
+	must.Do(w.t, err)
 	return Project{Forge: client, Repo: client.Repository("octo/widgets"), ServerURL: w.forge.URL}
 }
 
@@ -152,7 +145,7 @@ func (w *world) toLocal() Local { return Local{w.Publisher} }
 func (w *world) publish(to Destination, p Proposal) Publication {
 	w.t.Helper()
 	var out Publication
-	w.must(Publish(w.t.Context(), to, p, &out))
+	must.Do(w.t, Publish(w.t.Context(), to, p, &out))
 	return out
 }
 

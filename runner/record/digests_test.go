@@ -28,7 +28,7 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	must.Do(t, rec.Make(t.TempDir(), nil))
 	defer rec.Close()
 	for _, name := range []string{PatchFile, PackFile, "outputs/a.log", "changes/1.patch", ReportFile, PublishFile, "state/alive", "checkout/file"} {
-		put(t, rec.Join(name), "of "+name)
+		must.Write(t, rec.Join(name), "of "+name)
 	}
 	if err := os.Remove(rec.Join(PublishFile)); err != nil { // made by who publishes the bundle
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func replaceIn(t *testing.T, path, old, by string) {
 	if !strings.Contains(was, old) {
 		t.Fatalf("%s has no %q", path, old)
 	}
-	put(t, path, strings.Replace(was, old, by, 1))
+	must.Write(t, path, strings.Replace(was, old, by, 1))
 }
 
 func TestCheckReportsTampering(t *testing.T) {
@@ -71,15 +71,15 @@ func TestCheckReportsTampering(t *testing.T) {
 		notes  []string
 	}{
 		"nothing": {func(*testing.T, *Directory) {}, nil, nil},
-		"altered": {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "OF outputs/a.log") }, []string{"outputs/a.log was altered"}, nil},
-		"cut":     {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/a.log"), "") }, []string{"outputs/a.log was altered"}, nil},
+		"altered": {func(t *testing.T, d *Directory) { must.Write(t, d.Join("outputs/a.log"), "OF outputs/a.log") }, []string{"outputs/a.log was altered"}, nil},
+		"cut":     {func(t *testing.T, d *Directory) { must.Write(t, d.Join("outputs/a.log"), "") }, []string{"outputs/a.log was altered"}, nil},
 		"missing": {func(t *testing.T, d *Directory) { d.Remove("outputs") }, []string{"outputs/a.log is missing"}, nil},
 		"all missing on the machine of the run": {
 			func(t *testing.T, d *Directory) { onlyUploaded(d) },
 			[]string{"changes/1.patch is missing", PackFile + " is missing", PatchFile + " is missing", "outputs/a.log is missing"},
 			nil,
 		},
-		"added":           {func(t *testing.T, d *Directory) { put(t, d.Join("outputs/z.log"), "") }, []string{"outputs/z.log was added"}, nil},
+		"added":           {func(t *testing.T, d *Directory) { must.Write(t, d.Join("outputs/z.log"), "") }, []string{"outputs/z.log was added"}, nil},
 		"an empty folder": {func(t *testing.T, d *Directory) { _, _ = d.MakeFolder("empty") }, nil, nil},
 		"renamed": {
 			func(t *testing.T, d *Directory) { _ = d.root.Rename("outputs/a.log", "outputs/b.log") },
@@ -88,27 +88,27 @@ func TestCheckReportsTampering(t *testing.T) {
 		},
 		"a link in its place": {
 			func(t *testing.T, d *Directory) {
-				put(t, d.Join("state/copy"), content(t, d.Join(PatchFile)))
+				must.Write(t, d.Join("state/copy"), content(t, d.Join(PatchFile)))
 				_ = d.root.Remove(PatchFile)
 				_ = d.root.Symlink("state/copy", PatchFile)
 			}, []string{PatchFile + " was altered"}, nil,
 		},
 		"a pipe": {func(t *testing.T, d *Directory) { _ = syscall.Mkfifo(d.Join("pipe"), 0o600) }, []string{"pipe was added"}, nil},
 		"what is no record": {func(t *testing.T, d *Directory) {
-			put(t, d.Join(ReportFile), "another")
-			put(t, d.Join("state/more"), "")
-			put(t, d.Join("checkout/more"), "")
+			must.Write(t, d.Join(ReportFile), "another")
+			must.Write(t, d.Join("state/more"), "")
+			must.Write(t, d.Join("checkout/more"), "")
 		}, nil, nil},
-		"a patch": {func(t *testing.T, d *Directory) { put(t, d.Join(PatchFile), "another") }, []string{PatchFile + " was altered"}, nil},
+		"a patch": {func(t *testing.T, d *Directory) { must.Write(t, d.Join(PatchFile), "another") }, []string{PatchFile + " was altered"}, nil},
 		"a patch that was published again": {
 			func(t *testing.T, d *Directory) {
-				put(t, d.Join(PublishFile), "{}")
-				put(t, d.Join(PatchFile), "another")
-				put(t, d.Join(PullRequestFile), "new")
-				put(t, d.Join("changes/1.patch"), "another")
+				must.Write(t, d.Join(PublishFile), "{}")
+				must.Write(t, d.Join(PatchFile), "another")
+				must.Write(t, d.Join(PullRequestFile), "new")
+				must.Write(t, d.Join("changes/1.patch"), "another")
 			}, []string{"changes/1.patch was altered"}, []string{PatchFile + " was made again by agent-ci publish, and the transcript does not tell its digest"},
 		},
-		"a pull request without publishing": {func(t *testing.T, d *Directory) { put(t, d.Join(PullRequestFile), "new") }, []string{PullRequestFile + " was added"}, nil},
+		"a pull request without publishing": {func(t *testing.T, d *Directory) { must.Write(t, d.Join(PullRequestFile), "new") }, []string{PullRequestFile + " was added"}, nil},
 		"another outcome": {
 			func(t *testing.T, d *Directory) { replaceIn(t, d.Join(ResultFile), `"changed"`, `"no_changes"`) },
 			[]string{ResultFile + " was altered: outcome is not as the transcript tells"},
@@ -153,8 +153,8 @@ func TestDistinguishesUnuploadedFromMissing(t *testing.T) {
 	}{
 		{onlyUploaded, nil, []string{"4 other files of the run were not uploaded by its workflow, and cannot be checked here: changes/1.patch, changes.pack, changes.patch, …"}},
 		{func(d *Directory) { d.Remove("outputs") }, []string{"outputs/a.log is missing"}, nil},
-		{func(d *Directory) { onlyUploaded(d); put(t, d.Join("more.log"), "") }, []string{"more.log was added"}, []string{"4 other files"}},
-		{func(d *Directory) { onlyUploaded(d); put(t, d.Join(PatchFile), "another") }, []string{PackFile + " is missing"}, nil},
+		{func(d *Directory) { onlyUploaded(d); must.Write(t, d.Join("more.log"), "") }, []string{"more.log was added"}, []string{"4 other files"}},
+		{func(d *Directory) { onlyUploaded(d); must.Write(t, d.Join(PatchFile), "another") }, []string{PackFile + " is missing"}, nil},
 	} {
 		d := endedBy(t, transcript.RunStarted{RunID: "r1", RunPage: "https://github.com/o/r/actions/runs/7"})
 		c.change(d)
@@ -179,11 +179,11 @@ func TestRefusesBrokenChain(t *testing.T) {
 			replaceIn(t, d.Join(ResultFile), `"transcript_sha256": "`, `"transcript_sha256": "0`)
 		}, "names another end"},
 		"no result":               {func(t *testing.T, d *Directory) { d.Remove(ResultFile) }, ErrUnfinished.Error()},
-		"a result that is none":   {func(t *testing.T, d *Directory) { put(t, d.Join(ResultFile), "[") }, "read " + ResultFile},
-		"a result that is a list": {func(t *testing.T, d *Directory) { put(t, d.Join(ResultFile), "[]") }, "read " + ResultFile},
+		"a result that is none":   {func(t *testing.T, d *Directory) { must.Write(t, d.Join(ResultFile), "[") }, "read " + ResultFile},
+		"a result that is a list": {func(t *testing.T, d *Directory) { must.Write(t, d.Join(ResultFile), "[]") }, "read " + ResultFile},
 		"a folder for a result": {func(t *testing.T, d *Directory) {
 			d.Remove(ResultFile)
-			put(t, d.Join(ResultFile, "file"), "")
+			must.Write(t, d.Join(ResultFile, "file"), "")
 		}, "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRefusesBrokenChain(t *testing.T) {
 func dropLastLine(t *testing.T, path string) {
 	t.Helper()
 	log := strings.TrimSuffix(content(t, path), "\n")
-	put(t, path, log[:strings.LastIndexByte(log, '\n')+1])
+	must.Write(t, path, log[:strings.LastIndexByte(log, '\n')+1])
 }
 
 func TestChecksRunWithoutDigests(t *testing.T) {
@@ -215,7 +215,7 @@ func TestRequiresUnalteredFiles(t *testing.T) {
 	view := must.Get(dir.View())(t)
 	unaltered := func(names ...string) error { return dir.RequireUnaltered(t.Context(), view.Finished, names...) }
 	must.Do(t, unaltered(PackFile, WorkPackFile, PatchesFolder))
-	put(t, dir.Join("changes/1.patch"), "another")
+	must.Write(t, dir.Join("changes/1.patch"), "another")
 	dir.Remove(PackFile)
 	for name, altered := range map[string]bool{PatchesFolder: true, "changes/1.patch": true, PackFile: false, PatchFile: false, "changes/2.patch": false} {
 		err := unaltered(name)

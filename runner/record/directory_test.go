@@ -23,13 +23,6 @@ func directory(t *testing.T) *Directory {
 	return d
 }
 
-// put writes a file and the folders that it stands in.
-func put(t *testing.T, path, content string) {
-	t.Helper()
-	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
-}
-
 // content is a file's; "(none)" where there is none.
 func content(t *testing.T, path string) string {
 	t.Helper()
@@ -92,8 +85,8 @@ func TestRefusesUnsafeRunFolder(t *testing.T) {
 
 func TestNewDirectoryIsEmptyAndPrivate(t *testing.T) {
 	folder := t.TempDir()
-	put(t, filepath.Join(folder, "taken", ".hidden"), "")
-	put(t, filepath.Join(folder, "file"), "")
+	must.Write(t, filepath.Join(folder, "taken", ".hidden"), "")
+	must.Write(t, filepath.Join(folder, "file"), "")
 	must.Do(t, os.Mkdir(filepath.Join(folder, "empty"), 0o755))
 	for name, says := range map[string]string{
 		"new/and/deep": "", "empty": "", "taken": "is not empty", "file": "cannot be made", "file/below": "cannot be made",
@@ -114,8 +107,8 @@ func TestNewDirectoryIsEmptyAndPrivate(t *testing.T) {
 
 func TestOpensOnlyRunDirectories(t *testing.T) {
 	folder := t.TempDir()
-	put(t, filepath.Join(folder, "run", TranscriptFile), "")
-	put(t, filepath.Join(folder, "other", "file"), "")
+	must.Write(t, filepath.Join(folder, "run", TranscriptFile), "")
+	must.Write(t, filepath.Join(folder, "other", "file"), "")
 	for name, says := range map[string]string{"run": "", "other": "it has no " + TranscriptFile, "missing": "is not a run directory", "run/" + TranscriptFile: "is not a run directory"} {
 		d, err := OpenDirectory(filepath.Join(folder, name))
 		if says != "" {
@@ -173,10 +166,10 @@ func TestReplacesFilesAtomically(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := directory(t)
-			put(t, d.Join("file"), "old")
-			put(t, d.Join("folder", "file"), "old")
+			must.Write(t, d.Join("file"), "old")
+			must.Write(t, d.Join("folder", "file"), "old")
 			target := filepath.Join(t.TempDir(), "target")
-			put(t, target, "theirs")
+			must.Write(t, target, "theirs")
 			must.Do(t, errors.Join(os.Symlink(target, d.Join("link")), os.Symlink(filepath.Dir(target), d.Join("outside"))))
 			err := d.Replace(c.file, c.write)
 			if (err != nil) != c.fails || c.fails && !strings.HasPrefix(err.Error(), "write "+c.file+": ") {
@@ -193,9 +186,9 @@ func TestReplacesFilesAtomically(t *testing.T) {
 
 func TestReadsOnlyFilesInDirectory(t *testing.T) {
 	d := directory(t)
-	put(t, d.Join("file"), "text")
+	must.Write(t, d.Join("file"), "text")
 	outside := filepath.Join(t.TempDir(), "secret")
-	put(t, outside, "secret")
+	must.Write(t, outside, "secret")
 	large := must.Get(d.Create("large"))(t)
 	must.Do(t, errors.Join(large.Truncate(MaxRead+1), large.Close(), os.Symlink(outside, d.Join("out")), os.Symlink("file", d.Join("in")),
 		os.Symlink("nowhere", d.Join("dangling")), os.Mkdir(d.Join("folder"), 0o700), syscall.Mkfifo(d.Join("pipe"), 0o600)))
@@ -216,7 +209,7 @@ func TestMakesFoldersOnlyBelowDirectory(t *testing.T) {
 	d := directory(t)
 	must.Same(t, d.Join("a", "b"), must.Get(d.MakeFolder("a/b"))(t))
 	must.Do(t, must.Err(d.MakeFolder("a/b")), "one that is there")
-	put(t, d.Join("file"), "")
+	must.Write(t, d.Join("file"), "")
 	for _, name := range []string{"../other", "file/below"} {
 		must.Fail(t, "", must.Err(d.MakeFolder(name)), name, "is made")
 	}

@@ -26,10 +26,10 @@ func TestShowsLastLinesOfLog(t *testing.T) {
 		"not Unicode":       {"a\xff\xfeb\n", "a�b"},
 		"markers of format": {"a\u202eb\u200b\n", "ab"},
 	} {
-		put(t, d.Join("log"), c.log)
+		must.Write(t, d.Join("log"), c.log)
 		must.Same(t, c.want, must.Get(d.LastLines("log"))(t), name)
 	}
-	put(t, d.Join("log"), strings.Repeat(strings.Repeat("x", 4000)+"\n", 100))
+	must.Write(t, d.Join("log"), strings.Repeat(strings.Repeat("x", 4000)+"\n", 100))
 	got, err := d.LastLines("log")
 	if err != nil || len(got) > maxShownBytes || strings.Count(got, "\n") < 5 {
 		t.Errorf("of wide lines %d bytes are shown: %v", len(got), err)
@@ -48,7 +48,7 @@ func numbered(from, to int) string {
 // Of a long log no more is read than its end.
 func TestLastLinesReadOnlyEnd(t *testing.T) {
 	d := directory(t)
-	put(t, d.Join("log"), "")
+	must.Write(t, d.Join("log"), "")
 	f := must.Get(os.OpenFile(d.Join("log"), os.O_WRONLY, 0))(t)
 	defer f.Close()
 	if _, err := f.WriteAt([]byte("\n"+numbered(0, 40)), 200_000_000); err != nil { // zeros before it, which take no room

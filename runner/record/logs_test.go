@@ -59,7 +59,7 @@ var logs = map[string]string{
 func TestTailMarksItsCut(t *testing.T) {
 	d := directory(t)
 	for name, log := range logs {
-		put(t, d.Join("log"), log)
+		must.Write(t, d.Join("log"), log)
 		for length := range len(log) + 3 {
 			got := must.Get(d.Tail("log", int64(length)))(t)
 			whole := strings.ToValidUTF8(log, "�")
@@ -86,7 +86,7 @@ func TestTailMarksItsCut(t *testing.T) {
 func TestEndsCountOmittedBytes(t *testing.T) {
 	d := directory(t)
 	for _, log := range []string{logs["empty"], logs["one line"], logs["lines"], logs["no end of line"], logs["empty lines"]} {
-		put(t, d.Join("log"), log)
+		must.Write(t, d.Join("log"), log)
 		for head := range len(log) + 2 {
 			for tail := range len(log) + 2 {
 				got := must.Get(d.HeadAndTail("log", int64(head), int64(tail)))(t)

@@ -144,7 +144,7 @@ func TestReadsLastHeartbeat(t *testing.T) {
 	for text, want := range map[string]time.Time{
 		at.Format(heartbeatLayout): at, "": {}, "2026-03-01T09": {}, at.Format(heartbeatLayout) + "Z": {}, "not a time": {},
 	} {
-		put(t, d.Join(heartbeatFile), text)
+		must.Write(t, d.Join(heartbeatFile), text)
 		if got := d.LastHeartbeat(); !got.Equal(want) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}

@@ -21,8 +21,7 @@ func (files folder) write(t rapid.TB, dir string) {
 	t.Helper()
 	for name, text := range files {
 		full := filepath.Join(dir, filepath.FromSlash(name))
-		must.Do(t, os.MkdirAll(filepath.Dir(full), 0o755))
-		must.Do(t, os.WriteFile(full, []byte(text), 0o644))
+		must.Write(t, full, text)
 	}
 }
 

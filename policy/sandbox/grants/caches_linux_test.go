@@ -81,7 +81,7 @@ func TestReducesOverlappingCaches(t *testing.T) {
 	p := planOf(t, base, f, "GOPATH=BASE/go", "GOCACHE=BASE/cache/go-build", "XDG_CACHE_HOME=BASE/cache", "GOMODCACHE=BASE/go/pkg/mod")
 	must.Same(t, []string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches)
 	f.Workspace, f.SecondPath = filepath.Join(base, "cache/run/tree"), f.Workspace // a tree of a check, in the place of the checkout
-	put(t, filepath.Join(f.Workspace, "file"), "x")
+	must.Write(t, filepath.Join(f.Workspace, "file"), "x")
 	p = planOf(t, base, f, "GOPATH=BASE/go", "XDG_CACHE_HOME=BASE/cache")
 	must.Same(t, []string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches)
 }
@@ -92,7 +92,7 @@ func TestCacheOverlaysIncludeEarlierChanges(t *testing.T) {
 	f.DenyRead = []string{filepath.Join(cache, "secret")}
 	f.EarlierScratch = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
 	kept := cacheFolder(cache)
-	put(t, filepath.Join(base, "first", kept, "upper/a"), "x")
+	must.Write(t, filepath.Join(base, "first", kept, "upper/a"), "x")
 	f.Commands = []string{"GOCACHE=" + cache}
 	mounts := mountsOf(t, f)
 	want := stage.Mount{Kind: stage.Overlay, Path: cache, Source: filepath.Join(f.Scratch, kept), Frozen: []string{filepath.Join(base, "first", kept)}, Optional: true}
@@ -106,9 +106,9 @@ func TestCacheOverlaysIncludeEarlierChanges(t *testing.T) {
 func TestViewShowsCacheLayers(t *testing.T) {
 	base, f := folders(t, map[string]string{"cache/a": "outside", "cache/b": "outside", "cache/c": "outside", "cache/secret": "x"})
 	kept := cacheFolder(filepath.Join(base, "cache"))
-	put(t, filepath.Join(base, "first", kept, "upper/b"), "setup")
-	put(t, filepath.Join(base, "first", kept, "upper/c"), "setup")
-	put(t, filepath.Join(f.Scratch, kept, "upper/c"), "own")
+	must.Write(t, filepath.Join(base, "first", kept, "upper/b"), "setup")
+	must.Write(t, filepath.Join(base, "first", kept, "upper/c"), "setup")
+	must.Write(t, filepath.Join(f.Scratch, kept, "upper/c"), "own")
 	f.EarlierScratch, f.DenyRead = []string{filepath.Join(base, "first")}, []string{filepath.Join(base, "cache/secret")}
 	in := func(name string) string { return filepath.Join(base, "cache", name) }
 	p := planOf(t, base, f, "GOCACHE=BASE/cache")

@@ -16,7 +16,7 @@ func folders(t *testing.T, files map[string]string) (base string, f Folders) {
 	t.Helper()
 	base = must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	for name, content := range files {
-		put(t, filepath.Join(base, name), content)
+		must.Write(t, filepath.Join(base, name), content)
 	}
 	for _, name := range []string{"workspace", "home"} {
 		must.Do(t, os.MkdirAll(filepath.Join(base, name), 0o755))
@@ -24,12 +24,6 @@ func folders(t *testing.T, files map[string]string) (base string, f Folders) {
 	return base, Folders{
 		Mode: WorkspaceWrite, Workspace: filepath.Join(base, "workspace"), Home: filepath.Join(base, "home"), Scratch: filepath.Join(base, "scratch"),
 	}
-}
-
-func put(t *testing.T, path, content string) {
-	t.Helper()
-	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must.Do(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
 func link(t *testing.T, to, from string) {

@@ -74,9 +74,9 @@ func TestHomeBelowTemporaryFolderIsReadable(t *testing.T) {
 		t.Run(parent, func(t *testing.T) {
 			home := must.Get(os.MkdirTemp(parent, "home-"))(t)
 			t.Cleanup(func() { _ = os.RemoveAll(home) })
-			put(t, filepath.Join(home, ".gitconfig"), "settings")
-			put(t, filepath.Join(home, ".cache/go-build/a"), "cached")
-			put(t, filepath.Join(home, ".ssh/key"), "secret")
+			must.Write(t, filepath.Join(home, ".gitconfig"), "settings")
+			must.Write(t, filepath.Join(home, ".cache/go-build/a"), "cached")
+			must.Write(t, filepath.Join(home, ".ssh/key"), "secret")
 			_, f := folders(t, nil)
 			f.Home, f.Commands = home, []string{"GOCACHE=" + filepath.Join(home, ".cache/go-build")}
 			p, l := grantsOf(t, f)

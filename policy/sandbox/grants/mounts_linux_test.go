@@ -106,7 +106,7 @@ func TestHomeIsOverlayByDefault(t *testing.T) {
 	mount := mountsOf(t, f)[f.Home]
 	want := stage.Mount{Kind: stage.Overlay, Path: f.Home, Source: filepath.Join(f.Scratch, "home"), Frozen: []string{filepath.Join(base, "first/home")}, Optional: true}
 	must.Same(t, want, mount)
-	put(t, filepath.Join(f.Home, "run/first/home/upper/tool"), "x")
+	must.Write(t, filepath.Join(f.Home, "run/first/home/upper/tool"), "x")
 	f.EarlierScratch = []string{filepath.Join(f.Home, "run/first")} // which the kernel refuses as a layer beside the folder that it lies in
 	want.Below, want.Frozen = []string{filepath.Join(f.Home, "run/first/home")}, nil
 	must.Same(t, want, mountsOf(t, f)[f.Home])
@@ -156,7 +156,7 @@ func TestHidesSecretsBelowDevShm(t *testing.T) {
 	_, f := folders(t, map[string]string{"workspace/store": "x", "home/.netrc": "y"})
 	store, netrc := filepath.Join(f.Workspace, "store"), filepath.Join(f.Home, ".netrc")
 	beside := filepath.Join(shared, "beside")
-	put(t, beside, "z")
+	must.Write(t, beside, "z")
 	f.Restrictions = held(Restrictions{Secret: []string{store, netrc, beside}})
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{store: stage.Hidden, netrc: stage.Hidden, beside: ""})
 }

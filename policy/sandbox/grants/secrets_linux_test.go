@@ -84,8 +84,8 @@ func TestFindSecretsEndsWithContext(t *testing.T) {
 func TestLockedFoldersKeepSecretsHidden(t *testing.T) {
 	base := sandboxtest.Place(t, os.RemoveAll)
 	workspace := filepath.Join(base, "workspace")
-	put(t, filepath.Join(workspace, "conf/deep/cred"), "secret")
-	put(t, filepath.Join(workspace, "open/cred"), "secret")
+	must.Write(t, filepath.Join(workspace, "conf/deep/cred"), "secret")
+	must.Write(t, filepath.Join(workspace, "open/cred"), "secret")
 	must.Do(t, os.Symlink("conf/deep/cred", filepath.Join(workspace, "link")))
 	conf, open := filepath.Join(workspace, "conf"), filepath.Join(workspace, "open")
 	must.Do(t, os.Chmod(conf, 0))

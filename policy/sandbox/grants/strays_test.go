@@ -39,7 +39,7 @@ func TestFindsCodePointersIntoWorkspace(t *testing.T) {
 		site + "other.pth": "/usr/lib/python3\nBASE/workspaces/x\n./c\n", site + "virtualenv.pth": "import _virtualenv", site + "_virtualenv.py": "import os",
 		bin + "copied": "#!/usr/bin/env python3\n", bin + "binary": "\x7fELF BASE/workspace/main.go", "home/.config/server.json": `{"root": "BASE/workspace"}`, site + "c/direct_url.json": `"BASE/workspace"`,
 	} {
-		put(t, above(name), replace.Replace(text))
+		must.Write(t, above(name), replace.Replace(text))
 		if strings.HasPrefix(name, bin) {
 			must.Do(t, os.Chmod(above(name), 0o755))
 		}

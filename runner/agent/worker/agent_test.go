@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -33,13 +34,9 @@ const secret = "hunter2hunter2"
 func site(t *testing.T, j *job.Job, files map[string]string) Options {
 	t.Helper()
 	repo := gittest.New(t)
-	for name, content := range files {
-		repo.Write(name, content)
-	}
+	repo.WriteAll(files)
 	repo.Commit("First.")
-	rec := record.New("run-1", []secrets.Value{{Name: "TOKEN", Secret: secret}})
-	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), nil))
-	t.Cleanup(rec.Close)
+	rec := recordtest.New(t, "run-1", secrets.Value{Name: "TOKEN", Secret: secret})
 	space := must.Get(workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")}))(t)
 	t.Cleanup(func() { space.Close() })
 	must.Do(t, space.StartOn(t.Context(), ""))

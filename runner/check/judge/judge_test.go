@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -21,9 +22,7 @@ const token = "tops3cretvalue"
 // caseOf is a case with a record that has the patch of the change.
 func caseOf(t *testing.T, j job.Job, change *gitops.ChangeSet, patch string) Case {
 	t.Helper()
-	rec := record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	t.Cleanup(rec.Close)
+	rec := recordtest.New(t, "", secrets.Value{Name: "TOKEN", Secret: token})
 	must.Do(t, rec.Write(record.PatchFile, []byte(patch)))
 	return Case{
 		Record: rec, Job: &j, Change: change, LFSContent: noLFS,

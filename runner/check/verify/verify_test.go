@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -31,15 +31,11 @@ func checksOf(t *testing.T, j job.Job) Checks { return checksOn(t, j, nil) }
 func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 	t.Helper()
 	repo := gittest.New(t)
-	for name, content := range files {
-		repo.Write(name, content)
-	}
+	repo.WriteAll(files)
 	repo.Write("tracked", "base\n")
 	repo.Write(".gitignore", "*.log\n")
 	repo.Commit("base")
-	rec := record.New("r", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	t.Cleanup(rec.Close)
+	rec := recordtest.New(t, "r")
 	w := must.Get(workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")}))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	must.Do(t, w.StartOn(t.Context(), ""))

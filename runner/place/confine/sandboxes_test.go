@@ -20,6 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -27,9 +28,7 @@ import (
 // ready are sandboxes over a folder of their own, by the usual policy.
 func ready(t *testing.T) *Sandboxes {
 	t.Helper()
-	rec := record.New("", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	t.Cleanup(rec.Close)
+	rec := recordtest.New(t, "")
 	s := &Sandboxes{Control: egress.Control{Record: rec}}
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(s.Record.Path()) }) // overlays leave folders that nobody may enter
 	root := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)

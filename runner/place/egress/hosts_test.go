@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/secrets"
-	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -105,9 +105,7 @@ func TestRedactsSecretsInHosts(t *testing.T) {
 // recording returns a control with a record, and a function that returns the recorded requests.
 func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcript.HostRequest) {
 	t.Helper()
-	rec := record.New("", known)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	t.Cleanup(rec.Close)
+	rec := recordtest.New(t, "", known...)
 	return &Control{Record: rec}, func() []transcript.HostRequest {
 		var all []transcript.HostRequest
 		must.Get(rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error {

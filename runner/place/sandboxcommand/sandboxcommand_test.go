@@ -35,9 +35,7 @@ func newMachine(t *testing.T, files map[string]string) machine {
 	t.Helper()
 	repo := gittest.Repo{T: t, Dir: filepath.Join(realTemp(t), "work")}
 	must.Do(t, os.Mkdir(repo.Dir, 0o755))
-	for name, content := range files {
-		repo.Write(name, content)
-	}
+	repo.WriteAll(files)
 	if files != nil {
 		repo.Git("init", "--quiet", "--initial-branch=main")
 		repo.Git("add", "--all")

@@ -51,9 +51,7 @@ func mergeIsFinished(t *testing.T, dies bool) {
 	for name := range want {
 		tree.Remove(name)
 	}
-	for name, text := range before {
-		tree.Write(name, text)
-	}
+	tree.WriteAll(before)
 	mine := must.Get(w.Changes(t.Context()))(t)
 
 	ctx := ending{t.Context(), func() bool { _, err := os.Lstat(tree.Path("gone")); return err != nil }, dies}

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 )
 
 // earlierRun commits as a run does, on a branch of its own that is checked out.
@@ -96,7 +97,7 @@ func TestRefusesUnusableCheckout(t *testing.T) {
 			t.Parallel()
 			repo := seeded(t)
 			test.make(repo)
-			rec := newRecord(t)
+			rec := recordtest.New(t, "20260101T000000Z-00000000")
 			w, err := Open(t.Context(), rec, Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 			if err == nil {
 				defer w.Close()
@@ -161,7 +162,7 @@ func TestClonesIntoRunDirectory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rec := newRecord(t)
+			rec := recordtest.New(t, "20260101T000000Z-00000000")
 			w, err := Clone(t.Context(), rec, CloneOptions{
 				Options: Options{Path: os.Getenv("PATH")}, From: at(test.url), Repository: "octo/widgets", Branch: test.branch, StartOn: test.begins,
 			})

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 )
 
 // at is a repository at a URL or path.
@@ -91,7 +92,7 @@ func TestSignalEndsWaitForGitServer(t *testing.T) {
 		<-asked
 		cancel(outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled."))
 	}()
-	_, err := Clone(ctx, newRecord(t), CloneOptions{Options: Options{Path: os.Getenv("PATH")}, From: at(server.URL + "/octo/widgets.git")})
+	_, err := Clone(ctx, recordtest.New(t, "20260101T000000Z-00000000"), CloneOptions{Options: Options{Path: os.Getenv("PATH")}, From: at(server.URL + "/octo/widgets.git")})
 	must.Same(t, outcome.Cancelled, outcome.ForError(ctx, err).Outcome, "ended as")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -146,7 +147,7 @@ func TestResumeRequiresOwnBase(t *testing.T) {
 }
 
 func TestResumeFindsCheckout(t *testing.T) {
-	rec, root := newRecord(t), t.TempDir()
+	rec, root := recordtest.New(t, "20260101T000000Z-00000000"), t.TempDir()
 	for name, test := range map[string]struct {
 		was    transcript.Workspace
 		dir    string
@@ -248,7 +249,7 @@ func TestEndedRunKeepsStateForResume(t *testing.T) {
 			must.Same(t, test.want, got)
 		})
 	}
-	w := Folder(newRecord(t), "/")
+	w := Folder(recordtest.New(t, "20260101T000000Z-00000000"), "/")
 	must.Do(t, w.rec.Write(markFile, nil))
 	must.Do(t, w.rec.Write(workInTreeFile+"/in-the-way", nil))
 	w.workOnlyInTree = true

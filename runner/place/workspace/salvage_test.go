@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 )
 
 // salvageOf ends a run that began on the branch other while main was checked out,
@@ -72,7 +73,7 @@ func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 			wantWarnings(t, w, test.warnings...)
 		})
 	}
-	must.Same(t, "", Folder(newRecord(t), "/").Salvage(t.Context(), RunEnd{}), "of a plain folder it tells")
+	must.Same(t, "", Folder(recordtest.New(t, "20260101T000000Z-00000000"), "/").Salvage(t.Context(), RunEnd{}), "of a plain folder it tells")
 }
 
 func TestSavesWorkOnce(t *testing.T) {

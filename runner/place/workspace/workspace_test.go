@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -30,19 +31,10 @@ func seeded(t *testing.T) gittest.Repo {
 	return repo
 }
 
-// newRecord is the record of a run.
-func newRecord(t *testing.T) *record.Record {
-	t.Helper()
-	rec := record.New("20260101T000000Z-00000000", nil)
-	must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), nil))
-	t.Cleanup(rec.Close)
-	return rec
-}
-
 // opened is a workspace on its first base, without a snapshot.
 func opened(t *testing.T, dir string) *Workspace {
 	t.Helper()
-	w := must.Get(Open(t.Context(), newRecord(t), Options{Dir: dir, Path: os.Getenv("PATH")}))(t)
+	w := must.Get(Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), Options{Dir: dir, Path: os.Getenv("PATH")}))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	must.Do(t, w.StartOn(t.Context(), ""))
 	return w
@@ -112,7 +104,7 @@ func TestExplainsUnusableCheckout(t *testing.T) {
 		t.Run(test.reason, func(t *testing.T) {
 			repo := gittest.New(t)
 			test.make(repo)
-			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+			w, err := Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 			outcometest.Want(t, CheckoutFailure(err), test.reason)
 			if err == nil {
 				must.Do(t, w.Close())
@@ -126,12 +118,12 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 		repo := seeded(t)
 		repo.Remove(".git/" + file)
 		must.Do(t, syscall.Mkfifo(repo.Path(".git/"+file), 0o666))
-		_, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+		_, err := Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 		outcometest.Want(t, CheckoutFailure(err), "unsupported_checkout", repo.Path(".git/"+file))
 	}
 	repo := seeded(t)
 	repo.Write(".git/index", "no index\n")
-	_, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+	_, err := Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 	outcometest.Want(t, CheckoutFailure(err), "damaged_repository", repo.Path(".git/index"), "git reset")
 	repo = seeded(t)
 	must.Do(t, syscall.Mkfifo(repo.Path("src/.gitattributes"), 0o666))
@@ -210,7 +202,7 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 	repo.Git("branch", "other")
 	repo.Write("README", "later\n")
 	repo.Commit("later")
-	w := must.Get(Open(t.Context(), newRecord(t), Options{Dir: repo.Path("src/deep"), Path: os.Getenv("PATH")}))(t)
+	w := must.Get(Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), Options{Dir: repo.Path("src/deep"), Path: os.Getenv("PATH")}))(t)
 	defer w.Close()
 	if w.Base() != (gitops.Base{}) || w.Root() != repo.Dir {
 		t.Errorf("opened at %s on %v", w.Root(), w.Base())
@@ -227,7 +219,7 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 func TestNamesWorkspaceForPeople(t *testing.T) {
 	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
 		o.Dir, o.Path = seeded(t).Dir, os.Getenv("PATH")
-		w := must.Get(Open(t.Context(), newRecord(t), o))(t)
+		w := must.Get(Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), o))(t)
 		must.Same(t, cmp.Or(want, o.Dir), w.Name(), o)
 		must.Same(t, o.Cloned, w.Cloned(), o)
 		if got := w.NameOrPath(); got != cmp.Or(o.Name, o.Dir) && !o.Cloned {
@@ -286,7 +278,7 @@ func TestCopiesUntrackedFilesForChecks(t *testing.T) {
 
 func TestPlainFolderHasNoGit(t *testing.T) {
 	dir := t.TempDir()
-	w := Folder(newRecord(t), dir)
+	w := Folder(recordtest.New(t, "20260101T000000Z-00000000"), dir)
 	if w.Checkout() != nil || w.Root() != dir || w.CommandsRan() {
 		t.Errorf("%+v", w)
 	}

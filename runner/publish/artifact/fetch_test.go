@@ -20,6 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -30,9 +31,7 @@ const evilPage = "<script>evil()</script>"
 // honest are the files of a run that has ended, as a workflow uploads them.
 func honest(t *testing.T) map[string]string {
 	t.Helper()
-	rec := record.New("20260301T090000Z-0a1b2c3d", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	defer rec.Close()
+	rec := recordtest.New(t, "20260301T090000Z-0a1b2c3d")
 	must.Do(t, rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`), RunPage: "https://github.com/octo/widgets/actions/runs/7"}))
 	must.Do(t, rec.Append(transcript.Workspace{Repository: "octo/widgets", BaseSHA: strings.Repeat("a", 40), Path: "."}))
 	must.Do(t, rec.Write(record.PatchFile, []byte("--- a\n")))

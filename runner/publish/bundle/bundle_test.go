@@ -64,7 +64,7 @@ func TestRefusesDamagedBundleDirectories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.t = t
 			rec := w.firstHalf(nil)
-			w.must(test.alter(rec.Path()))
+			must.Do(w.t, test.alter(rec.Path()))
 			b, err := w.open(rec)
 			outcometest.Want(t, err, "bundle", test.words)
 			must.Same(t, test.chained, b.Head != "", "the end of the chain is", b.Head)
@@ -114,7 +114,7 @@ func TestRefusesUnpublishableRuns(t *testing.T) {
 			}
 			_, err := w.open(w.firstHalf(test.change))
 			if test.reason == "" {
-				w.must(err)
+				must.Do(w.t, err)
 				return
 			}
 			outcometest.Want(t, err, test.reason)

@@ -100,7 +100,7 @@ func TestBundleMustMatchEvent(t *testing.T) {
 				must.Fail(t, test.words, err)
 				return
 			}
-			w.must(err)
+			must.Do(w.t, err)
 			must.Same(t, test.actor, p.Task.Actor, "asked")
 		})
 	}
@@ -112,7 +112,7 @@ func TestPullEventLimitsTaskAndBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
-	w.must(err)
+	must.Do(w.t, err)
 	w.publish(to, p)
 	w.git(w.dir, "checkout", "--quiet", "-b", "next")
 	w.commit(".github/agent-ci.yml", "repository:\n  base: next\n", "Choose the base")
@@ -168,7 +168,7 @@ func TestRefusesBranchOfOtherTask(t *testing.T) {
 	}
 	w := newWorld(t)
 	to, p, err := w.propose(greet("octo/widgets#7"))
-	w.must(err)
+	must.Do(w.t, err)
 	w.publish(to, p)
 	w.refused(greet("octo/widgets#8"), "other_task", "Pull request #1 was made for issue #7")
 	w.refused(greet(""), "other_task", "--set pull_request.branch=agent-ci/greet")

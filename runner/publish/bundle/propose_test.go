@@ -22,7 +22,7 @@ func TestProposesBundle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
-	w.must(err)
+	must.Do(w.t, err)
 	if p.RunID != "run-1" || p.Base.Branch != "main" || p.Summary != "Greets." || !p.Verification.Passed || p.InCheckout != nil || p.ChainHead == "" {
 		t.Errorf("proposal: %+v", p)
 	}
@@ -45,7 +45,7 @@ func TestDropsInvalidTaskValues(t *testing.T) {
 		says.task.Actor, says.task.Author = "a b", "grace\n"
 		says.started.Key, says.workspace.Branch = "greet", "agent-ci/greet"
 	})
-	w.must(err)
+	must.Do(w.t, err)
 	if task := p.Task; task.InputDigest != "" || task.Issue != nil || task.Actor != "" || task.Author != nil {
 		t.Errorf("task: %+v", task)
 	}
@@ -89,9 +89,9 @@ func TestProposalRequiresPack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rec := w.firstHalf(nil)
-	w.must(os.Remove(rec.Join(record.PackFile)))
+	must.Do(w.t, os.Remove(rec.Join(record.PackFile)))
 	b, err := w.open(rec) // what is not there is for who needs it
-	w.must(err)
+	must.Do(w.t, err)
 	_, _, err = w.half(rec).Propose(t.Context(), b)
 	outcometest.Want(t, err, "bundle", "changes.pack is missing")
 }
@@ -142,9 +142,9 @@ func TestFetchesMissingBaseAndItsJob(t *testing.T) {
 	w.shows = filepath.Join(t.TempDir(), "shallow")
 	w.git(w.dir, "clone", "--quiet", "--depth=1", "--origin=forge", "file://"+w.repo.Dir, w.shows)
 	b, err := w.open(rec)
-	w.must(err)
+	must.Do(w.t, err)
 	to, p, err := w.half(rec).Propose(t.Context(), b)
-	w.must(err)
+	must.Do(w.t, err)
 	must.Same(t, old, p.Base.SHA, "base", p.Job.PullRequest.Labels)
 	must.Same(t, "old", strings.Join(p.Job.PullRequest.Labels, " "), "base", p.Job.PullRequest.Labels)
 	if out := w.publish(to, p); out.Base.SHA == old {
@@ -172,13 +172,13 @@ func TestProposalChecksPrerequisites(t *testing.T) {
 	w.refused(nil, "signing_key", "has no key")
 	w.set = nil
 	to, p, err := w.propose(nil)
-	w.must(err)
+	must.Do(w.t, err)
 	w.publish(to, p)
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State = "closed" })
 	w.refused(nil, "pull_request_closed", "reopen it")
 	rec := w.firstHalf(nil)
 	b, err := w.open(rec)
-	w.must(err)
+	must.Do(w.t, err)
 	half := w.half(rec)
 	half.Forge = func(*job.Job) (publish.Forge, error) {
 		return publish.Forge{}, outcome.Stopf(outcome.InvalidInput, "no_token", "There is no token.")

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -50,13 +51,6 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 func (w *world) git(dir string, args ...string) string {
 	w.t.Helper()
 	return gittest.Repo{T: w.t, Dir: dir}.Git(args...)
@@ -88,22 +82,22 @@ func (w *world) firstHalf(change func(*told)) *record.Record {
 	w.t.Helper()
 	ctx := w.t.Context()
 	rec := record.New("run-1", nil)
-	w.must(rec.Make(filepath.Join(w.t.TempDir(), "bundle"), nil))
+	must.Do(w.t, rec.Make(filepath.Join(w.t.TempDir(), "bundle"), nil))
 	defer rec.Close()
 	space, err := workspace.Open(ctx, rec, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")})
-	w.must(err)
+	must.Do(w.t, err)
 	defer space.Close()
-	w.must(space.StartOn(ctx, ""))
+	must.Do(w.t, space.StartOn(ctx, ""))
 	repo := gittest.Repo{T: w.t, Dir: w.dir}
 	repo.Write("hello.txt", "Hello.\n")
 	repo.Git("add", "hello.txt")
 	made, err := space.Checkout().ChangeBetween(ctx, space.Base(), gitops.Tree(repo.Git("write-tree")))
-	w.must(err)
+	must.Do(w.t, err)
 	repo.Git("reset", "--quiet")
 	_, err = space.WritePatch(ctx, made, "")
-	w.must(err)
-	w.must(space.WritePack(ctx, made, record.PackFile))
-	w.must(os.Remove(filepath.Join(w.dir, "hello.txt")))
+	must.Do(w.t, err)
+	must.Do(w.t, space.WritePack(ctx, made, record.PackFile))
+	must.Do(w.t, os.Remove(filepath.Join(w.dir, "hello.txt")))
 	says := told{
 		started:   transcript.RunStarted{RunID: "run-1", Key: "issue-7"},
 		task:      transcript.Task{Source: "issue", Title: "Greet", Issue: "octo/widgets#7", Actor: "ada", ActorID: 1, Author: "grace", AuthorID: 2, InputDigest: strings.Repeat("ab", 32)},
@@ -123,31 +117,31 @@ func (w *world) write(rec *record.Record, says told) {
 	var err error
 	if says.started.Job == nil {
 		says.started.Job, err = json.Marshal(says.job)
-		w.must(err)
+		must.Do(w.t, err)
 	}
-	w.must(rec.Begin(says.started))
-	w.must(rec.Append(says.task))
-	w.must(rec.Append(says.workspace))
+	must.Do(w.t, rec.Begin(says.started))
+	must.Do(w.t, rec.Append(says.task))
+	must.Do(w.t, rec.Append(says.workspace))
 	if says.change != nil {
-		w.must(rec.Append(*says.change))
+		must.Do(w.t, rec.Append(*says.change))
 	}
 	if says.verify != nil {
-		w.must(rec.Append(*says.verify))
+		must.Do(w.t, rec.Append(*says.verify))
 	}
 	if says.finished.Outcome != "" {
 		says.finished.Files, err = rec.Digests(w.t.Context())
-		w.must(err)
-		w.must(rec.Append(says.finished))
+		must.Do(w.t, err)
+		must.Do(w.t, rec.Append(says.finished))
 	}
-	w.must(rec.SyncLog())
-	w.must(rec.WriteJSON(record.ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}))
+	must.Do(w.t, rec.SyncLog())
+	must.Do(w.t, rec.WriteJSON(record.ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}))
 }
 
 func (w *world) secondRecord(dir string) *record.Record {
 	w.t.Helper()
 	rec := record.New("", nil)
 	directory, err := record.OpenDirectory(dir)
-	w.must(err)
+	must.Do(w.t, err)
 	rec.Directory = directory
 	w.t.Cleanup(rec.Close)
 	return rec
@@ -167,10 +161,10 @@ func (w *world) half(rec *record.Record) SecondHalf {
 		dir = w.shows
 	}
 	space, err := workspace.Open(w.t.Context(), rec, workspace.Options{Dir: dir, Path: os.Getenv("PATH")})
-	w.must(err)
+	must.Do(w.t, err)
 	w.t.Cleanup(func() { space.Close() })
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
-	w.must(err)
+	must.Do(w.t, err)
 	return SecondHalf{
 		Record: rec, Workspace: space, Event: w.event,
 		Source: &settings.Source{Warn: rec.Warn, Inputs: settings.Inputs{Env: w.env, Set: w.set}},
@@ -185,7 +179,7 @@ func (w *world) propose(change func(*told)) (publish.Forge, publish.Proposal, er
 	w.t.Helper()
 	rec := w.firstHalf(change)
 	b, err := w.open(rec)
-	w.must(err)
+	must.Do(w.t, err)
 	return w.half(rec).Propose(w.t.Context(), b)
 }
 
@@ -204,7 +198,7 @@ func (w *world) publish(to publish.Forge, p publish.Proposal) publish.Publicatio
 	w.t.Helper()
 	p.Callbacks.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }
 	var out publish.Publication
-	w.must(publish.Publish(w.t.Context(), to, p, &out))
+	must.Do(w.t, publish.Publish(w.t.Context(), to, p, &out))
 	return out
 }
 
@@ -212,7 +206,7 @@ func (w *world) publish(to publish.Forge, p publish.Proposal) publish.Publicatio
 func (w *world) happens(name, payload string) {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), "event.json")
-	w.must(os.WriteFile(path, []byte(payload), 0o644))
+	must.Do(w.t, os.WriteFile(path, []byte(payload), 0o644))
 	w.env = append(slices.Clone(w.env), "GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME="+name, "GITHUB_EVENT_PATH="+path, "GITHUB_REPOSITORY=octo/widgets")
 	w.event = intake.ReadEvent(w.t.Context(), intake.Surroundings{InActions: true, EventName: name, EventPath: path, Repository: "octo/widgets", HasToken: true})
 }

@@ -10,13 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
 func TestReportsAvailableResultsToStep(t *testing.T) {
-	rec := record.New("r1", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	defer rec.Close()
+	rec := recordtest.New(t, "r1")
 	cost := 0.25
 	result := record.NewResult("r1", outcome.Stopf(outcome.Changed, "pull_request", "Done."))
 	result.CostUSD, result.Output, result.PullRequest.Number = &cost, "output.json", 7

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
@@ -127,9 +128,7 @@ func TestMissingCommentFailsAtEnd(t *testing.T) {
 }
 
 func TestFindsPlacesOfFailedChecks(t *testing.T) {
-	rec := record.New("r", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	defer rec.Close()
+	rec := recordtest.New(t, "r")
 	log := "ok\n" +
 		"a.go:3:7: undefined: x\n" +
 		"  ./sub/b.go:12: it differs\n" +

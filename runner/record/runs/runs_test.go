@@ -45,29 +45,22 @@ func (w *world) machine() Store {
 	}}
 }
 
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // run makes the directory of a run that began so long ago, at out or in the usual
 // place. It goes on until the caller closes it.
 func (w *world) run(ago time.Duration, out string, task transcript.Task) *record.Record {
 	w.t.Helper()
 	rec := record.New(record.NewID(w.now.Add(-ago)), nil)
 	path, err := record.DefaultPath(w.get, rec.ID, "")
-	w.must(err)
+	must.Do(w.t, err)
 	if out != "" {
 		path = filepath.Join(w.dir, out)
 		record.NoteElsewhere(w.get, rec.ID, path)
 	}
-	w.must(rec.Make(path, nil))
+	must.Do(w.t, rec.Make(path, nil))
 	w.t.Cleanup(rec.Close)
-	w.must(rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`)}))
-	w.must(rec.Append(task))
-	w.must(rec.Append(transcript.Workspace{Repository: "octo/widgets", BaseSHA: "a"}))
+	must.Do(w.t, rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`)}))
+	must.Do(w.t, rec.Append(task))
+	must.Do(w.t, rec.Append(transcript.Workspace{Repository: "octo/widgets", BaseSHA: "a"}))
 	return rec
 }
 
@@ -77,17 +70,17 @@ func (w *world) end(rec *record.Record, o outcome.Outcome, pull record.PullReque
 	if o != "" {
 		result := record.NewResult(rec.ID, outcome.Stopf(o, "so", "It is so."))
 		result.PullRequest = pull
-		w.must(rec.WriteJSON(record.ResultFile, result))
+		must.Do(w.t, rec.WriteJSON(record.ResultFile, result))
 	}
 	rec.Close()
 	began := record.StartTime(rec.ID)
-	w.must(os.Chtimes(rec.Join(record.TranscriptFile), began, began))
+	must.Do(w.t, os.Chtimes(rec.Join(record.TranscriptFile), began, began))
 }
 
 func (w *world) list() []Run {
 	w.t.Helper()
 	list, err := w.machine().List()
-	w.must(err)
+	must.Do(w.t, err)
 	return list
 }
 
@@ -101,7 +94,7 @@ func TestListsRuns(t *testing.T) {
 	aside := w.run(0, "aside", transcript.Task{Text: "aside"})
 	w.end(aside, outcome.ModelFailed, record.PullRequest{Operation: "none"})
 	bundle := w.run(0, "", transcript.Task{Text: "bundle"})
-	w.must(bundle.WriteJSON(record.PublishFile, record.Result{Outcome: outcome.Changed, PullRequest: record.PullRequest{Number: 9, URL: "u", Operation: "created"}}))
+	must.Do(w.t, bundle.WriteJSON(record.PublishFile, record.Result{Outcome: outcome.Changed, PullRequest: record.PullRequest{Number: 9, URL: "u", Operation: "created"}}))
 	w.end(bundle, outcome.Changed, record.PullRequest{Operation: "none"})
 	now := w.run(0, "", transcript.Task{Text: "now"})
 	type told struct {
@@ -132,17 +125,17 @@ func TestListsRuns(t *testing.T) {
 func TestIgnoresNonRuns(t *testing.T) {
 	w := newWorld(t)
 	folder, err := record.RunsPath(w.get, "")
-	w.must(err)
+	must.Do(w.t, err)
 	id := record.NewID(w.now)
 	for _, name := range []string{"sandbox-" + id, "notes", record.NewID(w.now)} { // of which the last has no transcript
-		w.must(os.MkdirAll(filepath.Join(folder, name), 0o700))
+		must.Do(w.t, os.MkdirAll(filepath.Join(folder, name), 0o700))
 	}
 	pipe := filepath.Join(folder, id)
-	w.must(os.Mkdir(pipe, 0o700))
-	w.must(syscall.Mkfifo(filepath.Join(pipe, record.TranscriptFile), 0o600))
+	must.Do(w.t, os.Mkdir(pipe, 0o700))
+	must.Do(w.t, syscall.Mkfifo(filepath.Join(pipe, record.TranscriptFile), 0o600))
 	outside := w.run(0, "outside", transcript.Task{})
 	w.end(outside, outcome.Changed, record.PullRequest{})
-	w.must(os.Symlink(outside.Path(), filepath.Join(folder, record.NewID(w.now))))
+	must.Do(w.t, os.Symlink(outside.Path(), filepath.Join(folder, record.NewID(w.now))))
 	record.NoteElsewhere(w.get, record.NewID(w.now), outside.Path())
 	record.NoteElsewhere(w.get, record.NewID(w.now), "/nowhere")
 	var ids []string
@@ -192,7 +185,7 @@ func old(t *testing.T) (w *world, runs map[string]*record.Record) {
 		w.end(runs[c.name], c.end, record.PullRequest{})
 	}
 	on := w.run(50*day, "", transcript.Task{Text: "going on"})
-	w.must(os.Chtimes(on.Join(record.TranscriptFile), w.now.Add(-50*day), w.now.Add(-50*day)))
+	must.Do(w.t, os.Chtimes(on.Join(record.TranscriptFile), w.now.Add(-50*day), w.now.Add(-50*day)))
 	runs["going on"] = on
 	return w, runs
 }
@@ -212,7 +205,7 @@ func TestPrune(t *testing.T) {
 			w, runs := old(t)
 			c.o.Now = w.now
 			pruned, err := w.machine().Prune(c.o)
-			w.must(err)
+			must.Do(w.t, err)
 			kept := map[string]string{}
 			for _, p := range pruned {
 				if p.KeptReason != "" {
@@ -240,12 +233,12 @@ func TestPruneKeepsNewest(t *testing.T) {
 	}
 	listed := w.list()
 	_, err := w.machine().Prune(PruneOptions{Keep: 3, Now: w.now})
-	w.must(err)
+	must.Do(w.t, err)
 	if left := w.list(); len(left) != 3 || left[2].ID != listed[2].ID {
 		t.Errorf("%+v", left)
 	}
 	_, err = w.machine().Prune(PruneOptions{Keep: 1, Age: 150 * time.Minute, Now: w.now})
-	w.must(err)
+	must.Do(w.t, err)
 	if left := w.list(); len(left) < 2 {
 		t.Errorf("younger ones are gone: %+v", left)
 	}
@@ -270,12 +263,12 @@ func TestPruneKeepsOnlyCopyOfChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			rec := w.run(day, "", transcript.Task{})
-			w.must(rec.WriteJSON(record.ResultFile, record.NewResult(rec.ID, outcome.Stopf(outcome.Changed, c.reason, "Done."))))
+			must.Do(w.t, rec.WriteJSON(record.ResultFile, record.NewResult(rec.ID, outcome.Stopf(outcome.Changed, c.reason, "Done."))))
 			if c.checkout {
-				w.must(rec.Root().Mkdir(record.CheckoutFolder, 0o700))
+				must.Do(w.t, rec.Root().Mkdir(record.CheckoutFolder, 0o700))
 			}
 			if c.published != "" {
-				w.must(rec.WriteJSON(record.PublishFile, record.Result{Outcome: c.published}))
+				must.Do(w.t, rec.WriteJSON(record.PublishFile, record.Result{Outcome: c.published}))
 			}
 			w.end(rec, "", record.PullRequest{})
 			for _, o := range []PruneOptions{{Now: w.now, DryRun: true}, {Now: w.now}} {
@@ -284,7 +277,7 @@ func TestPruneKeepsOnlyCopyOfChange(t *testing.T) {
 				}
 			}
 			_, err := w.machine().Prune(PruneOptions{Now: w.now, Unpublished: true})
-			if w.must(err); len(w.list()) > 0 {
+			if must.Do(w.t, err); len(w.list()) > 0 {
 				t.Error("it stays whatever is said")
 			}
 		})

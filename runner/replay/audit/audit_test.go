@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -31,14 +32,6 @@ func ended(o outcome.Outcome, reason, mode, step, tree, after string) Record {
 		view.Work.Change = &transcript.Change{TreeSHA: tree, Files: []changeset.File{{Path: "a", NewID: "1"}}}
 	}
 	return Record{View: view, Job: &job.Job{Verify: []job.VerifyCheck{{Name: "test", Run: "make test", Must: "pass"}}}}
-}
-
-func newRecord(t *testing.T) *record.Record {
-	t.Helper()
-	rec := record.New("r", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	t.Cleanup(rec.Close)
-	return rec
 }
 
 // what are the points that differ.
@@ -122,7 +115,7 @@ func TestChecksRecordConsistency(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := newRecord(t)
+			rec := recordtest.New(t, "r")
 			c.record.Directory = rec.Directory
 			if c.alter != nil {
 				c.alter(&c.record)
@@ -145,7 +138,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 		"a result of none": {record.ResultFile, "{", "[", []string{"transcript", record.ResultFile}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := newRecord(t)
+			rec := recordtest.New(t, "r")
 			must.Do(t, rec.Append(transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"}))
 			view := must.Get(rec.FoldEvents(nil))(t)
 			result := record.ResultFromView(view)
@@ -162,7 +155,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 }
 
 func TestComparesOutputsWithoutVolatileText(t *testing.T) {
-	rec := newRecord(t)
+	rec := recordtest.New(t, "r")
 	must.Do(t, rec.Append(transcript.Policy{SandboxPath: "/trees/567100680939/tree"}))
 	for number, output := range map[int]string{1: "Wall time: 0.2 s\n/tmp/new/a.go\n/trees/567100680939/tree/b.go", 2: "other"} {
 		must.Do(t, rec.Append(transcript.ToolFinished{Number: number, Output: output}))
@@ -183,7 +176,7 @@ func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 // A script that makes its calls in another order has the same outputs.
 func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 	run := func(root string, calls ...string) (*record.Record, []transcript.ToolFinished) {
-		rec := newRecord(t)
+		rec := recordtest.New(t, "r")
 		var ended []transcript.ToolFinished
 		for i, name := range calls {
 			ended = append(ended, transcript.ToolFinished{Number: i + 1, Caller: 1, Tool: "read_file", Output: "of " + name})
@@ -201,7 +194,7 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 }
 
 func TestChecksRequestsPatchAndFiles(t *testing.T) {
-	rec := newRecord(t)
+	rec := recordtest.New(t, "r")
 	request := transcript.ModelRequest{Turn: 1, SHA256: "0123", Settings: json.RawMessage(`{"model":"m"}`), Input: []json.RawMessage{json.RawMessage(`{"role":"user"}`)}}
 	must.Do(t, rec.Append(request))
 	must.Do(t, rec.Write(record.PatchFile, []byte("a patch\n")))

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -81,7 +82,7 @@ func TestShowsDifferenceAsDiff(t *testing.T) {
 
 // Calls that run side by side end in any order.
 func TestSortsDifferencesByCall(t *testing.T) {
-	rec := newRecord(t)
+	rec := recordtest.New(t, "r")
 	var recorded []transcript.ToolFinished
 	for _, number := range []int{2, 4, 5, 1, 16} {
 		recorded = append(recorded, transcript.ToolFinished{Number: number, Tool: "exec_command"})
@@ -101,7 +102,7 @@ func TestSortsDifferencesByCall(t *testing.T) {
 func TestComparesTruncatedOutputsWhole(t *testing.T) {
 	const output = "Process exited with code 0\nOutput:\nWarning: truncated output (original token count: "
 	directory := func(content string) *record.Directory {
-		rec := newRecord(t)
+		rec := recordtest.New(t, "r")
 		must.Do(t, rec.Write("whole.txt", []byte(content)))
 		is := transcript.ToolFinished{Number: 1, Tool: "exec_command", Output: output + content[:9], Truncated: true, File: "whole.txt"}
 		must.Do(t, rec.Append(is))

@@ -1,13 +1,12 @@
 package history
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
-	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 )
 
 // A run that is left tells where its work is, also while that comes into the checkout.
@@ -21,9 +20,7 @@ func TestAbandonedRunNamesItsWork(t *testing.T) {
 		"while it lands":      {[]string{confine.ScratchFolder + "/agent/tree", "state/landing"}, "may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := record.New("20260101T000000Z-00000000", nil)
-			must.Do(t, rec.Make(filepath.Join(t.TempDir(), "run"), nil))
-			defer rec.Close()
+			rec := recordtest.New(t, "20260101T000000Z-00000000")
 			for _, folder := range test.there {
 				must.Get(rec.MakeFolder(folder))(t)
 			}

@@ -17,8 +17,7 @@ func (w world) push(t *testing.T, branch string, files map[string]string) {
 	t.Helper()
 	w.change(t, branch, func(dir string) {
 		for path, content := range files {
-			must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
-			must.Do(t, os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644))
+			must.Write(t, filepath.Join(dir, path), content)
 		}
 	})
 }

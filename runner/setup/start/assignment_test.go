@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -54,9 +54,7 @@ func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 		repo.Write("mockup.png", text)
 		repo.Commit("Begin")
 	}
-	rec := record.New("run-1", nil)
-	must.Do(t, rec.Make(t.TempDir(), nil))
-	t.Cleanup(rec.Close)
+	rec := recordtest.New(t, "run-1")
 	s := &Start{Record: rec, Source: &settings.Source{Warn: rec.Warn, Inputs: settings.Inputs{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
 	open := func(repo gittest.Repo) *workspace.Workspace {
 		ws, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
