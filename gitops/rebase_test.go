@@ -88,8 +88,7 @@ func blobOf(t testing.TB, c *gitops.Checkout, id string) []byte {
 	content, _, err := c.Blob(id)
 	must.Do(t, err)
 	defer content.Close()
-	data, err := io.ReadAll(content)
-	must.Do(t, err)
+	data := must.Get(io.ReadAll(content))(t)
 	return data
 }
 
@@ -365,8 +364,7 @@ func TestReadsObjectsFetchedByGit(t *testing.T) {
 	if !c.HasCommit(tip) {
 		t.Fatal("the commit is not here")
 	}
-	onto, err := c.BaseAt("main", tip)
-	must.Do(t, err)
+	onto := must.Get(c.BaseAt("main", tip))(t)
 	fresh := materialised(t, c, gitops.TreeForCommands{Tree: onto.Tree, Base: onto}, "")
 	must.Same(t, tip, fresh.Git("rev-parse", "HEAD"), "commit")
 	must.Same(t, "two", fresh.Git("log", "--format=%s"), "log")
@@ -376,7 +374,6 @@ func TestReadsObjectsFetchedByGit(t *testing.T) {
 	if err != nil || len(lent) != 1 {
 		t.Fatal(lent, err)
 	}
-	info, err := os.Stat(lent[0])
-	must.Do(t, err)
+	info := must.Get(os.Stat(lent[0]))(t)
 	must.Same(t, 1, info.Sys().(*syscall.Stat_t).Nlink, "who writes the pack of a fresh tree writes")
 }

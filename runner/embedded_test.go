@@ -116,7 +116,6 @@ func TestRefusesInvalidEmbeddedTools(t *testing.T) {
 		"it must be a function, with Parameters":  {Spec: tools.Spec{Description: "Does it.", Name: "a", Grammar: "x"}, Run: run},
 		"its Parameters are no JSON Schema":       {Spec: tools.Spec{Description: "Does it.", Name: "a", Parameters: json.RawMessage(`{"type":3}`)}, Run: run},
 	} {
-		err := extensions.KeepEmbedded(recordtest.New(t, "run-1"), &job.Job{}, []tools.Tool{fine, bad})
-		outcometest.Want(t, err, "invalid_input/bad_tool", want)
+		outcometest.Want(t, extensions.KeepEmbedded(recordtest.New(t, "run-1"), &job.Job{}, []tools.Tool{fine, bad}), "invalid_input/bad_tool", want)
 	}
 }

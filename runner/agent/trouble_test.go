@@ -191,8 +191,7 @@ func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
 				f, server := talk(t, threeTurns, modeltest.Options{})
 				server.Replace(turn, c.handler)
-				_, err := f.Run(t.Context())
-				outcometest.Want(t, err, "model_failed/"+c.reason, c.told)
+				outcometest.Want(t, must.Err(f.Run(t.Context())), "model_failed/"+c.reason, c.told)
 				if log := f.text(t); name == "event is not JSON" && !strings.Contains(log, `"data":"{\"type\": oops}"`) {
 					t.Errorf("the transcript lacks the bytes of the event:\n%s", log)
 				}

@@ -106,8 +106,7 @@ func TestEstimatesFromRunsAndKeepsTargets(t *testing.T) {
 		r.RunID = "run"
 		b.book(r)
 	}
-	state, err := Read(b.dir)
-	must.Do(b.t, err)
+	state := must.Get(Read(b.dir))(b.t)
 	if s := state.Status(b.clock.at, b.campaign, b.plan); s.Estimate == nil || *s.Estimate != 1 || s.Ledger != b.log.Head() {
 		t.Errorf("the target that is left costs %v, by %s", s.Estimate, s.Ledger)
 	}

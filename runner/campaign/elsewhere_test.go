@@ -123,8 +123,7 @@ func TestReadsReportsBelowFolder(t *testing.T) {
 func (b *book) handOut(most int) []Claimed {
 	b.t.Helper()
 	next, _ := b.Next(b.clock.at, b.campaign, b.plan, most)
-	wave, err := b.Claim(b.campaign, b.plan, next, Kubernetes)
-	must.Do(b.t, err)
+	wave := must.Get(b.Claim(b.campaign, b.plan, next, Kubernetes))(b.t)
 	return wave
 }
 
@@ -139,8 +138,7 @@ func (b *book) again() []Claimed {
 // back books reports of a wave, and gives how many of them counted.
 func (b *book) back(over bool, reports ...Report) int {
 	b.t.Helper()
-	booked, err := b.BookReturned(b.campaign, reports, func(Claimed) bool { return over })
-	must.Do(b.t, err)
+	booked := must.Get(b.BookReturned(b.campaign, reports, func(Claimed) bool { return over }))(b.t)
 	return len(booked)
 }
 
@@ -178,8 +176,7 @@ func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 		whole := b.handOut(3)
 		must.Do(b.t, b.Ledger.Close())
 		path := filepath.Join(b.dir, LedgerFile)
-		raw, err := os.ReadFile(path)
-		must.Do(b.t, err)
+		raw := must.Get(os.ReadFile(path))(b.t)
 		lines := bytes.SplitAfter(raw, []byte("\n"))
 		must.Do(b.t, os.WriteFile(path, append(bytes.Join(lines[:1+claimed], nil), `{"v":1,"se`...), 0o600))
 		b.open()
@@ -218,8 +215,7 @@ func TestResumedRunLeavesWaveUnchanged(t *testing.T) {
 	b := newBook(t, 3, func(*spec.Campaign) {})
 	whole := b.handOut(3)
 	b.back(false, report(whole[0], "verify_failed", "red", 1))
-	_, err := b.Resume(b.campaign, b.plan, "", "dev")
-	must.Do(b.t, err)
+	must.Get(b.Resume(b.campaign, b.plan, "", "dev"))(b.t)
 	b.wave(1, "")
 	must.Same(t, whole, b.again(), "the wave")
 	if n := b.back(true, report(whole[0], "changed", "pull_request", 1)); n != 2 || len(b.Of("bump").Unsettled()) != 1 || b.again() != nil {
@@ -261,8 +257,7 @@ func TestDecodeWaveRefusesInvalidWaves(t *testing.T) {
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	wave := b.handOut(1)
 	must.Do(b.t, b.WriteWaveFile(wave))
-	raw, err := os.ReadFile(filepath.Join(b.dir, WaveFile(wave)))
-	must.Do(b.t, err)
+	raw := must.Get(os.ReadFile(filepath.Join(b.dir, WaveFile(wave))))(b.t)
 	must.Same(t, wave, must.Get(DecodeWave(raw))(t))
 	for _, text := range []string{strings.Replace(string(raw), `"version":1`, `"version":2`, 1), "{}", "[]", "", string(raw[:len(raw)-1]), strings.Replace(string(raw), `"key":"`, `"key":"../../`, 1)} {
 		must.Fail(t, "", must.Err(DecodeWave([]byte(text))), text, "is read")

@@ -68,8 +68,7 @@ func (b *book) wave(want int, why string) []Claimed {
 	if len(next) != want || wait.Why != why {
 		b.t.Fatalf("%d start and the rest waits for %q (%s), want %d and %q", len(next), wait.Why, wait.Words, want, why)
 	}
-	claimed, err := b.Claim(b.campaign, b.plan, next, "")
-	must.Do(b.t, err)
+	claimed := must.Get(b.Claim(b.campaign, b.plan, next, ""))(b.t)
 	return claimed
 }
 
@@ -229,8 +228,7 @@ func TestRefusesAlteredLedger(t *testing.T) {
 	b.settle(b.wave(3, ""), "changed", "pull_request", 1)
 	b.Close()
 	path := filepath.Join(b.dir, LedgerFile)
-	raw, err := os.ReadFile(path)
-	must.Do(b.t, err)
+	raw := must.Get(os.ReadFile(path))(b.t)
 	must.Do(b.t, os.WriteFile(path, []byte(strings.Replace(string(raw), `"cost_usd":1`, `"cost_usd":0`, 1)), 0o600))
 	must.Fail(t, "", must.Err(Open(b.dir, b.clock.now)), "it was opened")
 }
@@ -289,8 +287,7 @@ func (d *disorder) step(n int) {
 			d.t.Fatal("a second starter was let in")
 		}
 	case n < 30:
-		claimed, err := d.Claim(d.campaign, d.plan, d.next(), "")
-		must.Do(d.t, err)
+		claimed := must.Get(d.Claim(d.campaign, d.plan, d.next(), ""))(d.t)
 		d.here = append(d.here, claimed...)
 	case n < 40:
 		d.handOutOnce()
@@ -301,8 +298,7 @@ func (d *disorder) step(n int) {
 			d.t.Fatalf("a report was booked twice, or %v", err)
 		}
 	case n < 45:
-		_, err := d.Resume(d.campaign, d.plan, "", "dev")
-		must.Do(d.t, err)
+		must.Get(d.Resume(d.campaign, d.plan, "", "dev"))(d.t)
 	case n < 60:
 		d.comeBack()
 	case n < 80 && len(d.elsewhere) > 0:
@@ -364,8 +360,7 @@ func (d *disorder) comeBack() {
 		}
 	}
 	over := len(d.elsewhere) == 0
-	_, err := d.BookReturned(d.campaign, some, func(Claimed) bool { return over })
-	must.Do(d.t, err)
+	must.Get(d.BookReturned(d.campaign, some, func(Claimed) bool { return over }))(d.t)
 	if d.Of("bump").UnsettledWave() == nil {
 		d.out = nil
 	}

@@ -142,8 +142,7 @@ func TestLooksUpBaseBranch(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	_, err := LookUpBase(t.Context(), branches{err: &forge.Error{Kind: forge.Unavailable, Message: "it is down"}}, base)
-	outcometest.Want(t, err, "unavailable")
+	outcometest.Want(t, must.Err(LookUpBase(t.Context(), branches{err: &forge.Error{Kind: forge.Unavailable, Message: "it is down"}}, base)), "unavailable")
 }
 
 func TestCountsUnnamedConflicts(t *testing.T) {
@@ -221,12 +220,10 @@ func TestBundleKeepsItsPack(t *testing.T) {
 	p := w.proposal("README.md", greeted)
 	w.git(w.dir, "checkout", "--quiet", ".")
 	p.InCheckout = nil
-	pack, err := w.Record.Read(record.PackFile)
-	must.Do(w.t, err)
+	pack := must.Get(w.Record.Read(record.PackFile))(w.t)
 	w.onForge("main", "README.md", begun, "Begin earlier")
 	w.publish(w.toForge(), p)
-	after, err := w.Record.Read(record.PackFile)
-	must.Do(w.t, err)
+	after := must.Get(w.Record.Read(record.PackFile))(w.t)
 	if !cmp.Equal(pack, after) || w.Record.Has(record.WorkPackFile) || w.git(w.dir, "status", "--porcelain") != "" {
 		t.Error("the pack or the checkout was changed")
 	}

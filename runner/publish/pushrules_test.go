@@ -96,8 +96,7 @@ func TestUnreadableRulesPermitPush(t *testing.T) {
 	w.repo.Rules = []forgetest.Rule{{Type: "creation", Bypass: "never"}}
 	for _, path := range []string{"/repos/octo/widgets/rules/branches/" + taskBranch, "/repos/octo/widgets/rulesets/1"} {
 		w.forge.On("GET", path, forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
-		_, err := Prepare(t.Context(), w.toForge(), intake.Task{Branch: taskBranch}, w.Workspace.Base(), w.job(), true)
-		must.Do(w.t, err)
+		must.Get(Prepare(t.Context(), w.toForge(), intake.Task{Branch: taskBranch}, w.Workspace.Base(), w.job(), true))(w.t)
 	}
 }
 

@@ -114,8 +114,7 @@ func (w *world) proposal(name, content string) Proposal {
 	must.Do(w.t, w.Workspace.UseTree(w.t.Context(), tree))
 	must.Do(w.t, w.Workspace.TakeSnapshot(w.t.Context()))
 	gittest.Repo{T: w.t, Dir: string(tree)}.Write(name, content)
-	change, err := w.Workspace.Changes(w.t.Context())
-	must.Do(w.t, err)
+	change := must.Get(w.Workspace.Changes(w.t.Context()))(w.t)
 	must.Do(w.t, w.Workspace.SaveChange(w.t.Context(), change, ""))
 	return Proposal{
 		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
@@ -134,8 +133,7 @@ func (w *world) toForge() Forge {
 // project is the repository with a new client of the forge.
 func (w *world) project() Project {
 	w.t.Helper()
-	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
-	must.Do(w.t, err)
+	client := must.Get(github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token}))(w.t)
 	return Project{Forge: client, Repo: client.Repository("octo/widgets"), ServerURL: w.forge.URL}
 }
 

@@ -248,8 +248,7 @@ func TestRendersReportFromDisk(t *testing.T) {
 		t.Error("the page that was there is gone")
 	}
 	for _, of := range []func(string) (string, error){WriteReport, RenderDocument} {
-		_, err := of(t.TempDir())
-		outcometest.Want(t, err, "run_directory", "is not a run directory")
+		outcometest.Want(t, must.Err(of(t.TempDir())), "run_directory", "is not a run directory")
 	}
 }
 

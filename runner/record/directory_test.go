@@ -77,8 +77,7 @@ func TestRefusesUnsafeRunFolder(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
 			must.Do(t, make(filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))))
-			_, err := DefaultPath(func(string) string { return "" }, "id", "give another")
-			outcometest.Want(t, err, "run_directory", "give another, or set HOME")
+			outcometest.Want(t, must.Err(DefaultPath(func(string) string { return "" }, "id", "give another")), "run_directory", "give another, or set HOME")
 		})
 	}
 }

@@ -43,8 +43,7 @@ func allOrNothing(t *rapid.T, parent string) (outcome string) {
 // attempt plans and commits sections, and now and then changes a file of the
 // tree in between, of which it tells want.
 func attempt(t *rapid.T, dir string, sections []section, want folder) (outcome string, err error) {
-	root, err := os.OpenRoot(dir)
-	must.Do(t, err)
+	root := must.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	plan, err := tree.NewPlan(context.Background(), tree.OnRoot(root), parsed(t, written(sections)))
 	if err != nil {

@@ -76,8 +76,7 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 				r.Commit, r.Branch = fmt.Sprintf("%040d", number), "agent-ci/"+claim.Target.Key
 				r.PullRequest = campaign.PullRequest{Number: 100 + number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", claim.Target.Repository, 100+number), Operation: "created"}
 			}
-			_, err := ledger.Settle(c, r)
-			must.Do(t, err)
+			must.Get(ledger.Settle(c, r))(t)
 			if number == 6 {
 				must.Do(t, ledger.RecordPull(c, claim.Target.Key, 106, "merged"))
 			}

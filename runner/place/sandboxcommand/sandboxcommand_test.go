@@ -169,8 +169,7 @@ func TestConfinesCommandsLikeAgents(t *testing.T) {
 		".github/agent-ci.rules": `prefix_rule(pattern = ["env"], decision = "forbidden", justification = "show nothing")` + "\n",
 	}).with("GITHUB_TOKEN=ghs_0123456789abcdef0123456789abcdef0123", "AGENT_CI_LIMITS_TURN=3")
 	s := unconfined(t, m)
-	_, err := s.Start(sandbox.Command{Argv: []string{"env"}})
-	outcometest.Want(t, err, "command")
+	outcometest.Want(t, must.Err(s.Start(sandbox.Command{Argv: []string{"env"}})), "command")
 	must.Is(t, sandbox.ErrNotStarted, must.Err(s.Start(sandbox.Command{Argv: []string{"no-such-program"}})), "a program that is not there")
 	var out bytes.Buffer
 	started, err := s.Start(sandbox.Command{

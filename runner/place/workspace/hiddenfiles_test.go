@@ -50,8 +50,7 @@ func TestRefusesToHideTrackedFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := opened(t, seeded(t).Dir)
-			_, err := w.ExcludeSecrets(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})
-			outcometest.Want(t, err, "deny_read_tracked", test.words...)
+			outcometest.Want(t, must.Err(w.ExcludeSecrets(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})), "deny_read_tracked", test.words...)
 			if w.HiddenFiles() != nil || w.rec.Has(hiddenFile) {
 				t.Error("it counts as hidden")
 			}

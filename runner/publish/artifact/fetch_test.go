@@ -43,8 +43,7 @@ func honest(t *testing.T) map[string]string {
 	must.Do(t, rec.Write("extensions/docs.json", []byte("[]")))
 	must.Do(t, rec.Write("skills.json", []byte("{}")))
 	must.Do(t, rec.Write(record.ReportFile, []byte(evilPage)))
-	files, err := rec.Digests(t.Context())
-	must.Do(t, err)
+	files := must.Get(rec.Digests(t.Context()))(t)
 	must.Do(t, rec.Append(transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files}))
 	view, err := rec.FoldEvents(nil)
 	must.Do(t, err)
@@ -465,8 +464,7 @@ func FuzzArchive(f *testing.F) {
 		if err != nil {
 			return
 		}
-		dir, err := record.NewDirectory(filepath.Join(t.TempDir(), "out"), "")
-		must.Do(t, err)
+		dir := must.Get(record.NewDirectory(filepath.Join(t.TempDir(), "out"), ""))(t)
 		defer dir.Close()
 		for _, name := range a.unusedFiles(nil) {
 			if !fs.ValidPath(name) {

@@ -84,8 +84,7 @@ func (w *world) firstHalf(change func(*told)) *record.Record {
 	rec := record.New("run-1", nil)
 	must.Do(w.t, rec.Make(filepath.Join(w.t.TempDir(), "bundle"), nil))
 	defer rec.Close()
-	space, err := workspace.Open(ctx, rec, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")})
-	must.Do(w.t, err)
+	space := must.Get(workspace.Open(ctx, rec, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")}))(w.t)
 	defer space.Close()
 	must.Do(w.t, space.StartOn(ctx, ""))
 	repo := gittest.Repo{T: w.t, Dir: w.dir}
@@ -140,8 +139,7 @@ func (w *world) write(rec *record.Record, says told) {
 func (w *world) secondRecord(dir string) *record.Record {
 	w.t.Helper()
 	rec := record.New("", nil)
-	directory, err := record.OpenDirectory(dir)
-	must.Do(w.t, err)
+	directory := must.Get(record.OpenDirectory(dir))(w.t)
 	rec.Directory = directory
 	w.t.Cleanup(rec.Close)
 	return rec
@@ -160,11 +158,9 @@ func (w *world) half(rec *record.Record) SecondHalf {
 	if w.shows != "" {
 		dir = w.shows
 	}
-	space, err := workspace.Open(w.t.Context(), rec, workspace.Options{Dir: dir, Path: os.Getenv("PATH")})
-	must.Do(w.t, err)
+	space := must.Get(workspace.Open(w.t.Context(), rec, workspace.Options{Dir: dir, Path: os.Getenv("PATH")}))(w.t)
 	w.t.Cleanup(func() { space.Close() })
-	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
-	must.Do(w.t, err)
+	client := must.Get(github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token}))(w.t)
 	return SecondHalf{
 		Record: rec, Workspace: space, Event: w.event,
 		Source: &settings.Source{Warn: rec.Warn, Inputs: settings.Inputs{Env: w.env, Set: w.set}},
@@ -178,8 +174,7 @@ func (w *world) half(rec *record.Record) SecondHalf {
 func (w *world) propose(change func(*told)) (publish.Forge, publish.Proposal, error) {
 	w.t.Helper()
 	rec := w.firstHalf(change)
-	b, err := w.open(rec)
-	must.Do(w.t, err)
+	b := must.Get(w.open(rec))(w.t)
 	return w.half(rec).Propose(w.t.Context(), b)
 }
 

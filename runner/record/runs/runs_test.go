@@ -50,8 +50,7 @@ func (w *world) machine() Store {
 func (w *world) run(ago time.Duration, out string, task transcript.Task) *record.Record {
 	w.t.Helper()
 	rec := record.New(record.NewID(w.now.Add(-ago)), nil)
-	path, err := record.DefaultPath(w.get, rec.ID, "")
-	must.Do(w.t, err)
+	path := must.Get(record.DefaultPath(w.get, rec.ID, ""))(w.t)
 	if out != "" {
 		path = filepath.Join(w.dir, out)
 		record.NoteElsewhere(w.get, rec.ID, path)
@@ -79,8 +78,7 @@ func (w *world) end(rec *record.Record, o outcome.Outcome, pull record.PullReque
 
 func (w *world) list() []Run {
 	w.t.Helper()
-	list, err := w.machine().List()
-	must.Do(w.t, err)
+	list := must.Get(w.machine().List())(w.t)
 	return list
 }
 
@@ -124,8 +122,7 @@ func TestListsRuns(t *testing.T) {
 // What lies beside runs, or in the place of one, is none.
 func TestIgnoresNonRuns(t *testing.T) {
 	w := newWorld(t)
-	folder, err := record.RunsPath(w.get, "")
-	must.Do(w.t, err)
+	folder := must.Get(record.RunsPath(w.get, ""))(w.t)
 	id := record.NewID(w.now)
 	for _, name := range []string{"sandbox-" + id, "notes", record.NewID(w.now)} { // of which the last has no transcript
 		must.Do(w.t, os.MkdirAll(filepath.Join(folder, name), 0o700))
@@ -204,8 +201,7 @@ func TestPrune(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, runs := old(t)
 			c.o.Now = w.now
-			pruned, err := w.machine().Prune(c.o)
-			must.Do(w.t, err)
+			pruned := must.Get(w.machine().Prune(c.o))(w.t)
 			kept := map[string]string{}
 			for _, p := range pruned {
 				if p.KeptReason != "" {

@@ -52,8 +52,7 @@ func TestDoesNotResumeUnreadableRecord(t *testing.T) {
 	rec, log := emptyRecord(t, nil)
 	must.Get(log.Append(transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"turns":"many"}}`)}))(t)
 	must.Do(t, log.Close())
-	_, err := Reopen(t.Context(), record.New("", nil), rec.Path(), nil, "", nil)
-	outcometest.Want(t, err, "not_resumable")
+	outcometest.Want(t, must.Err(Reopen(t.Context(), record.New("", nil), rec.Path(), nil, "", nil)), "not_resumable")
 }
 
 func TestCountsCallsOfOtherAgents(t *testing.T) {

@@ -201,8 +201,7 @@ func TestSetLimitsRefusesOtherSettings(t *testing.T) {
 		}
 		must.Same(t, was, got, assignments, "makes them")
 	}
-	_, err := settings.SetLimits(was, []string{"limits.turns"})
-	outcometest.Want(t, err, "invalid_input/job")
+	outcometest.Want(t, must.Err(settings.SetLimits(was, []string{"limits.turns"})), "invalid_input/job")
 }
 
 func TestMapsBudgetReasonsToLimits(t *testing.T) {
