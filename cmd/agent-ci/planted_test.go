@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
 // TestRunsNothingFromCheckoutOutsideSandbox has a checkout with a folder of programs
@@ -79,35 +78,4 @@ func TestChecksRunNoAgentPrograms(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestChecksSeeTreeAtCheckoutPath has a check that names the
-// checkout by its path, as the scripts of a virtual environment do.
-func TestChecksSeeTreeAtCheckoutPath(t *testing.T) {
-	t.Parallel()
-	if level := confines(); level != sandbox.LevelFull && level != sandbox.LevelNamespaces {
-		t.Skip("there are no namespaces here, in which the tree could stand there")
-	}
-	w := newPublishing(t)
-	w.session("plant", `printf '#!/bin/sh\nexit 0\n' > .venv/bin/check; echo x >> greet.sh; touch made`)
-	seed := filepath.Join(w.dir, "seed")
-	w.write("seed/.gitignore", "/.venv/\n/made\n")
-	w.git(seed, "add", "--all")
-	w.git(seed, "commit", "--quiet", "--message=ignore")
-	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
-	clone := filepath.Join(w.dir, "clone1")
-	cmd, out := w.run("plant", "verify=[{name: own, run: "+clone+"/.venv/bin/check}, {name: place, run: test ! -e "+clone+"/made -a -e "+clone+"/greet.sh},"+
-		" {name: writes, run: echo x > "+clone+"/made && test -e made && rm made}, {name: git, run: 'touch "+clone+"/.git/x && test -e .git/x'}, {name: change, run: grep x "+clone+"/greet.sh}]", "verify_attempts=0")
-	w.program("clone1/.venv/bin/check", "#!/bin/sh\nexit 1\n")
-	_ = cmd.Run()
-	var result struct {
-		Verify []struct{ Name, Before, After string }
-	}
-	readJSON(t, filepath.Join(clone+".run", "result.json"), &result)
-	got := map[string]string{}
-	for _, row := range result.Verify {
-		got[row.Name] = row.Before + " " + row.After
-	}
-	want := map[string]string{"own": "red red", "place": "green green", "writes": "green green", "git": "green green", "change": "red green"}
-	must.Same(t, want, got, out)
 }

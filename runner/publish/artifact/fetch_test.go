@@ -123,21 +123,6 @@ func filesIn(t testing.TB, dir string) []string {
 	return all
 }
 
-func TestFetchesRun(t *testing.T) {
-	h := newHub(t, pack(t, honest(t), nil))
-	got := must.Get(h.fetch(t))(t)
-	want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
-	must.Same(t, want, filesIn(t, h.out))
-	page := must.Get(os.ReadFile(got.Report))(t)
-	if strings.Contains(string(page), evilPage) || !strings.Contains(string(page), "20260301T090000Z-0a1b2c3d") {
-		t.Errorf("the page is not the one of this program: %.300s", page)
-	}
-	if got.Report != filepath.Join(h.out, "report.html") || len(got.View.Head) != 64 || len(got.Notes) > 0 || got.View.Finished.Outcome != "changed" {
-		t.Errorf("%+v", got)
-	}
-	must.None(t, must.Get(record.VerifyDirectory(t.Context(), h.out))(t).Differences)
-}
-
 // Only files that a run has are taken. What is left out is named; of a whole folder there may be many.
 func TestTakesOnlyRecordedFiles(t *testing.T) {
 	whole := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
