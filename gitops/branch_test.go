@@ -51,8 +51,7 @@ func TestSwitchMovesExistingBranch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepo(t)
-			r.Seed()
+			r := seededRepo(t)
 			c.prepare(t, r)
 			before := r.Git("for-each-ref")
 			checkout, cs := oneChange(t, r)
@@ -74,8 +73,7 @@ func TestSwitchMovesExistingBranch(t *testing.T) {
 
 func TestTip(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	r.Git("checkout", "-q", "-b", "agent-ci/x")
 	base := r.Git("rev-parse", "HEAD")
 	r.Git("commit", "-q", "--allow-empty", "-m", "x\n\ntext\n\nAgent-CI-Run: r0\nAgent-CI-Base: "+base)
@@ -138,8 +136,7 @@ func TestRecognisesOwnCommits(t *testing.T) {
 
 func TestCommitHasAuthorAndMessage(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	c, cs := oneChange(t, r)
 	who := gitops.Signature{Name: "A <b>\nc", Email: "x@y\n>", When: time.Unix(1_700_000_000, 0)}
 	sha := must.Get(c.WriteCommit(t.Context(), cs, gitops.CommitOptions{Message: "subject\n\nbody", Author: who, Committer: who}))(t)
@@ -149,8 +146,7 @@ func TestCommitHasAuthorAndMessage(t *testing.T) {
 
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	head := r.Git("rev-parse", "HEAD")
 	r.Git("clone", "-q", "--bare", ".", "../copy.git")
 	r.Commit("later")
@@ -163,8 +159,7 @@ func TestHolds(t *testing.T) {
 func TestSwitchRefusesInvalidBranchNames(t *testing.T) {
 	t.Parallel()
 	for _, branch := range []string{"", "a..b", "x.lock", "../../HEAD", "with space", "-x/.y"} {
-		r := newRepo(t)
-		r.Seed()
+		r := seededRepo(t)
 		c, cs := oneChange(t, r)
 		before := r.Git("for-each-ref")
 		must.Fail(t, "", c.Switch(t.Context(), branch, commit(t, c, cs), cs), branch, "was taken")
@@ -185,8 +180,7 @@ func TestSwitchRefusesAtomically(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepo(t)
-			r.Seed()
+			r := seededRepo(t)
 			prepare(r)
 			c, cs := oneChange(t, r)
 			before, head := r.Git("for-each-ref"), r.Git("symbolic-ref", "HEAD")

@@ -18,8 +18,7 @@ import (
 // A filter of the repository's own configuration came with the checkout, whoever made that.
 func TestRefusesRepositoryFilters(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	r.Git("config", "filter.mine.clean", "cat")
 	c := r.open()
 	err := c.CheckFilters(t.Context())
@@ -68,8 +67,7 @@ func TestDirty(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepo(t)
-			r.Seed()
+			r := seededRepo(t)
 			c.do(r)
 			must.Same(t, c.want, must.Get(r.open().Snapshot(t.Context()))(t).Dirty(), "dirty")
 		})
@@ -78,8 +76,7 @@ func TestDirty(t *testing.T) {
 
 func TestReadBase(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	c := r.open()
 	r.Write("README", "not the base's\n")
 	data, err := c.ReadBase("README", 100)
@@ -98,8 +95,7 @@ func TestReadBase(t *testing.T) {
 // twoBranches has main, checked out, and older, which lacks a file and has
 // another.
 func twoBranches(t *testing.T) repo {
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	r.Git("checkout", "-q", "-b", "older")
 	r.Write("only/older", "o\n")
 	r.Write("README", "older\n")
@@ -179,8 +175,7 @@ func TestOpenDoesNotBlockOnPipes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{".git/info/exclude", ".git/info/attributes", ".git/index", ".git/HEAD", ".git/shallow", ".git/objects/info/alternates"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			r := newRepo(t)
-			r.Seed()
+			r := seededRepo(t)
 			r.Remove(name)
 			must.Do(t, syscall.Mkfifo(r.Path(name), 0o666))
 			state := t.TempDir()
@@ -227,8 +222,7 @@ func TestCostlyAttributesExcludeOnlyTheirFile(t *testing.T) {
 
 func TestBaseContainsText(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	c := r.open()
 	r.Write("README", "changed since\n")
 	r.Write("new", "not committed\n")
@@ -242,8 +236,7 @@ func TestBaseContainsText(t *testing.T) {
 
 func TestBaseFiles(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	r.Write(".github/Pull_Request_Template.md", "a\n")
 	r.Write(".github/ISSUE_TEMPLATE/bug.md", "b\n")
 	r.Link("../README", ".github/link.md")

@@ -82,8 +82,7 @@ func TestMaterialiseCopiesSubmodulesWithoutCredentials(t *testing.T) {
 	other.Seed()
 	other.AddSubmodule(below.Repo, "below")
 	other.Commit("with one of its own")
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	for _, name := range []string{"deep/sub", "empty"} {
 		r.AddSubmodule(other.Repo, name)
 	}

@@ -109,8 +109,7 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 // in the change, and not in what the next user of the checkout finds.
 func TestIgnoresPlantedObject(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("new.sh", "echo fine\n")
@@ -142,8 +141,7 @@ func TestNamesLostObject(t *testing.T) {
 // Git does not hash what it reads, so it is given what was hashed.
 func TestGitReadsNoDamagedObjects(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("README", "one\n2\n")

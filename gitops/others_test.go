@@ -25,8 +25,7 @@ func TestMoveBranchRefusesCheckedOutBranch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepo(t)
-			r.Seed()
+			r := seededRepo(t)
 			r.Git("branch", "agent-ci/x")
 			above := besideOthers(t, r)
 			snap := snapshot(t, above)
@@ -136,8 +135,7 @@ func resumed(t *testing.T, r repo, c *gitops.Checkout) (*gitops.Checkout, *gitop
 
 func TestResumeRemembersNonUTF8Names(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	r.Write("mine\xff", "untracked before\n")
 	c := besideOthers(t, r)
 	must.Get(c.SetBase(gitops.BaseSpec{}))(t)

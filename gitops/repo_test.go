@@ -25,6 +25,12 @@ func newRepo(t testing.TB) repo {
 	return repo{gittest.New(t)}
 }
 
+// seededRepo has the commit of Seed.
+func seededRepo(t testing.TB) repo {
+	t.Helper()
+	return repo{gittest.Seeded(t)}
+}
+
 // at is a repository that is there already.
 func at(t testing.TB, dir string) repo { return repo{gittest.Repo{T: t, Dir: dir}} }
 

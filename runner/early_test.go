@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -18,14 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
-
-// session is a scripted session in which the agent does nothing.
-func session(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "session.yml")
-	must.Do(t, os.WriteFile(path, []byte("version: 1\nturns:\n  - output:\n      - say: Nothing to do.\n"), 0o600))
-	return path
-}
 
 // committed is a repository on main with one commit.
 func committed(t *testing.T, files map[string]string) gittest.Repo {
@@ -69,7 +62,7 @@ func TestEarlyEndHasResult(t *testing.T) {
 	} {
 		for _, inStep := range []bool{false, true} {
 			var log bytes.Buffer
-			o := Options{Prompt: "Greet.", Dir: repo.Dir, Out: filepath.Join(t.TempDir(), "run"), Replay: session(t), Publish: publish.ToLocal}
+			o := Options{Prompt: "Greet.", Dir: repo.Dir, Out: filepath.Join(t.TempDir(), "run"), Replay: modeltest.Session(t, "version: 1\nturns:\n  - output:\n      - say: Nothing to do.\n"), Publish: publish.ToLocal}
 			o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 			o.Set = []string{"policy.sandbox=danger-full-access"}
 			if inStep {

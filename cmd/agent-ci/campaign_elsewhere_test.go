@@ -101,9 +101,7 @@ func TestCampaignRunsElsewhere(t *testing.T) {
 	}
 	before := w.asked.Load()
 	w.must(w.work(m, 0)) // a job that is run once more
-	if again := w.asked.Load(); again != before {
-		t.Errorf("the model was asked %d times again", again-before)
-	}
+	must.Same(t, before, w.asked.Load(), "the model was asked again")
 	must.Contain(t, w.settle(), "4 targets: 1 running, 3 pull request open")
 	must.Contain(t, w.settle("--over"), "4 targets: 3 pull request open, 1 failed")
 	s := w.status()

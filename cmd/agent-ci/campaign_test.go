@@ -168,9 +168,7 @@ func (w *campaigning) allOpened() {
 	if s := w.status(); s.Counts[campaign.Opened] != len(w.plan.Targets) {
 		w.t.Errorf("the targets are %v\n%s%s", s.Counts, notOpened(s), w.logs())
 	}
-	if n := w.published(); n != len(w.plan.Targets) {
-		w.t.Errorf("there are %d pull requests", n)
-	}
+	must.Same(w.t, len(w.plan.Targets), w.published(), "pull requests")
 	if names, _ := filepath.Glob(filepath.Join(w.ledger(), "bump", "runs", "*", record.CheckoutFolder)); len(names) > 0 {
 		w.t.Errorf("left behind: %v", names)
 	}
@@ -319,9 +317,7 @@ func TestCampaignBooksEndOfKilledRun(t *testing.T) {
 	before := w.asked.Load()
 	w.run()
 	w.allOpened()
-	if after := w.asked.Load(); after != before {
-		t.Errorf("the model was asked %d times more", after-before)
-	}
+	must.Same(t, before, w.asked.Load(), "the model was asked again")
 }
 
 // The exit status tells of every target that failed, in an earlier start too. The draft of a change

@@ -203,9 +203,7 @@ func TestCampaignWorkRefusesWrongArguments(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(w.dir, "out")); err == nil || w.asked.Load() > 0 {
 		t.Errorf("something was done: %v, %d requests", err, w.asked.Load())
 	}
-	if s := w.status(); s.Counts[campaign.Running] != 2 {
-		t.Errorf("the targets are %v", s.Counts)
-	}
+	must.Same(t, 2, w.status().Counts[campaign.Running])
 }
 
 // What is in an address beside the host would be read by everybody who may look at a Job.
@@ -223,9 +221,7 @@ func TestManifestHasNoAddressSecrets(t *testing.T) {
 		}
 	}
 	w.env = env
-	if s := w.status(); s.Runs > 0 {
-		t.Errorf("%d runs are claimed", s.Runs)
-	}
+	must.Same(t, 0, w.status().Runs, "runs are claimed")
 }
 
 // A variable that sets the model has every run use another one than the claims are of.

@@ -58,9 +58,7 @@ func play(t *testing.T, session, setting string) (events []transcript.Event, pat
 	if printed, err := playingRun(t, server.BaseURL(), repo, out, setting).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, printed)
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Errorf("the model's server found:\n%s", strings.Join(faults, "\n"))
-	}
+	must.None(t, server.Faults(), "the model's server found")
 	return readEvents(t, filepath.Join(out, "transcript.jsonl")), strings.NewReplacer(out, "$RUN", repo, "$REPO")
 }
 

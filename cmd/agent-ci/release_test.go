@@ -55,9 +55,7 @@ func TestReleaseIsPublished(t *testing.T) {
 	must.Same(t, "Release v1.2.3\n\ndist/checksums.txt\ndist/version", do(bare, "git", "show", "--name-only", "--format=%s", "v1.2.3"), "the tag is on")
 	must.Same(t, before, do(bare, "git", "rev-parse", "v1.2.3^"), "the release stands on")
 	must.Same(t, before, do(bare, "git", "rev-parse", "main"), "main moved to")
-	if got, want := do(bare, "git", "rev-parse", "v1"), do(bare, "git", "rev-parse", "v1.2.3"); got != want {
-		t.Errorf("v1 is %s, not the release %s", got, want)
-	}
+	must.Same(t, do(bare, "git", "rev-parse", "v1.2.3"), do(bare, "git", "rev-parse", "v1"), "v1 is the release")
 	calls, err := os.ReadFile(asked)
 	want := "auth setup-git\nrelease create v1.2.3 --verify-tag --title v1.2.3 --generate-notes " +
 		"dist/agent-ci-linux-amd64 dist/agent-ci-linux-amd64.spdx.json dist/checksums.txt\n"

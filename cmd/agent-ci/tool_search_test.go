@@ -54,8 +54,6 @@ func firstRequest(t *testing.T, modelName string, tools []string) string {
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Errorf("the model's server found:\n%s", strings.Join(faults, "\n"))
-	}
+	must.None(t, server.Faults(), "the model's server found")
 	return string(server.Requests()[0].Body)
 }

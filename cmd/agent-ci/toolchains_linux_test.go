@@ -266,9 +266,7 @@ func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 	came.WorkTree = ""
 	came.Tree = w.git(dir, "rev-parse", "HEAD^{tree}")
 	came.Files = w.git(dir, "show", "--format=", "--no-color", "HEAD")
-	if left := w.git(dir, "status", "--porcelain"); left != "" {
-		w.t.Errorf("in the way %s the checkout has %s", way, left)
-	}
+	must.Same(w.t, "", w.git(dir, "status", "--porcelain"), "the checkout has, in the way", way)
 	return came
 }
 

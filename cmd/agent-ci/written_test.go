@@ -27,9 +27,7 @@ func TestEveryToolInEditFormats(t *testing.T) {
 			if printed, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, printed)
 			}
-			if faults := server.Faults(); len(faults) > 0 {
-				t.Errorf("the model's server found:\n%s", strings.Join(faults, "\n"))
-			}
+			must.None(t, server.Faults(), "the model's server found")
 			events := readEvents(t, filepath.Join(out, "transcript.jsonl"))
 			got := fenceMark.ReplaceAll(normalised(t, events, strings.NewReplacer(out, "$RUN", repo, "$REPO")), []byte("id=MARK"))
 			golden.Compare(t, filepath.Join("testdata", "every_tool", "aider_"+format+".json"), string(got))

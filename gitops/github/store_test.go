@@ -35,9 +35,7 @@ func TestRefusesArchiveFromPrivateAddress(t *testing.T) {
 	if err := fetchBy(t, "https://127.0.0.1/api/v3", &url.URL{Scheme: "https", Host: "localhost" + port}); !transport.IsCertificateError(err) {
 		t.Errorf("an archive beside the API: %v", err)
 	}
-	if asked > 0 {
-		t.Errorf("what is inside was asked %d times", asked)
-	}
+	must.Same(t, 0, asked, "what is inside was asked")
 }
 
 func TestPublicAddresses(t *testing.T) {

@@ -97,6 +97,14 @@ func New(t testing.TB) Repo {
 	return r
 }
 
+// Seeded makes a repository with the commit of Seed.
+func Seeded(t testing.TB) Repo {
+	t.Helper()
+	r := New(t)
+	r.Seed()
+	return r
+}
+
 // Init makes an empty repository of dir, on the branch main, without starting git.
 func Init(dir string) error {
 	config, err := initialConfig()

@@ -479,9 +479,7 @@ func TestDialsNothingUnrecorded(t *testing.T) {
 			t.Errorf("the answer is\n%s", answer)
 		}
 	}
-	if len(b.dialled) > 0 {
-		t.Error("it dialled")
-	}
+	must.Same(t, 0, len(b.dialled), "it dialled")
 }
 
 // A part of an answer must not look like the whole.

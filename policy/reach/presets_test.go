@@ -24,9 +24,7 @@ func TestPresets(t *testing.T) {
 			}
 		}
 	}
-	if hosts := PresetHosts("no such one"); hosts != nil {
-		t.Errorf("a preset that there is not has %q", hosts)
-	}
+	must.None(t, PresetHosts("no such one"), "a preset that there is not")
 }
 
 // TestDocumentedPresets holds the table of docs/reference/policy.md to this one.

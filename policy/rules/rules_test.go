@@ -69,9 +69,7 @@ prefix_rule(pattern = [["/usr/bin/two", "two"]])`
 			must.Same(t, test.want, matched(set, test.command))
 		})
 	}
-	if got := (*Set)(nil).Match([]string{"git"}); got != nil {
-		t.Errorf("no rules match %v", got)
-	}
+	must.None(t, (*Set)(nil).Match([]string{"git"}), "no rules match")
 }
 
 func TestPathDoesNotBypassForbidden(t *testing.T) {

@@ -168,9 +168,7 @@ func TestBoundsReading(t *testing.T) {
 	}
 	for _, opener := range []string{"(", "$(", "{ ", "((", "$((", "$((~", "a[", "`", "if ", "while ", "case a in a) ", "f()", "time ", "(')'", "\"$(", "${a:-", "[[ (", "~ ", "a=("} {
 		got := ReadScript(strings.Repeat(opener, 100_000/len(opener)) + "\ngit push")
-		if got.Plain != nil {
-			t.Errorf("%q many times is taken for a plain list", opener)
-		}
+		must.None(t, got.Plain, "taken for a plain list:", opener)
 	}
 }
 

@@ -80,9 +80,7 @@ func TestSignatureComesFromEnvironment(t *testing.T) {
 		"AUTHOR": {Name: "Ada", Email: "ada@example.invalid", When: when}, "COMMITTER": {Name: "Robot", Email: "agent-ci@noreply.invalid", When: when},
 	} {
 		options := m.commitOptions("", when)
-		if got := map[string]gitops.Signature{"AUTHOR": options.Author, "COMMITTER": options.Committer}[role]; got != want {
-			t.Errorf("%s: %+v", role, got)
-		}
+		must.Same(t, want, map[string]gitops.Signature{"AUTHOR": options.Author, "COMMITTER": options.Committer}[role], role)
 	}
 }
 

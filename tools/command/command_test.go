@@ -249,9 +249,7 @@ func TestEvictsEndedSessionsFirst(t *testing.T) {
 		t.Errorf("%d sessions of %d, and one was pushed out", len(all.sessions.live), sessionLimit)
 	}
 	begin("read x <go")
-	if all.sessions.use(float64(ended.id)) != nil {
-		t.Error("the session that had ended by itself was kept")
-	}
+	must.Same(t, true, all.sessions.use(float64(ended.id)) == nil, "the session that had ended by itself goes first")
 	if all.sessions.use(float64(oldest.id)) == nil {
 		t.Error("the oldest was pushed out before one that had ended")
 	}

@@ -202,7 +202,5 @@ func TestEditsKeepFileForm(t *testing.T) {
 		must.Same(t, want, all["work/"+name], name)
 	}
 	b.call("write", args{"filePath": "a.txt", "content": "x\ny\n"})
-	if got, want := b.tree()["work/a.txt"], "-rw------- \ufeffx\r\ny\r\n"; got != want {
-		t.Errorf("written over it is %q, want %q", got, want)
-	}
+	must.Same(t, "-rw------- \ufeffx\r\ny\r\n", b.tree()["work/a.txt"], "written over")
 }

@@ -242,9 +242,7 @@ func TestTimeoutEndsKernel(t *testing.T) {
 	for _, code := range []string{"while (true) {}", "await new Promise(() => {})", `await tool("hang")`} {
 		s.gives("let kept = 1", nothing)
 		got := s.fails("// codex-js-repl: timeout_ms=300\nconsole.log('begun');"+code, "js_repl took longer than 300ms, and its kernel was ended.", "what was defined is gone", "begun\n")
-		if got.Detail["timed_out"] != true {
-			t.Errorf("detail: %v", got.Detail)
-		}
+		must.Same[any](t, true, got.Detail["timed_out"], got.Detail)
 		s.gives("typeof kept", "undefined\n")
 	}
 }

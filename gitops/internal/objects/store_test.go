@@ -54,8 +54,7 @@ func TestFindsLooseAndPackedObjects(t *testing.T) {
 }
 
 func TestReportsMissingObjects(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	none := plumbing.NewHash(strings.Repeat("1", 40))
 	for _, s := range []*objects.Store{open(t, "", r.Path(".git")), open(t, emptyStore(t)), open(t, emptyStore(t), r.Path(".git"))} {
 		must.Same(t, false, s.Has(none), "it has what is not there")
@@ -109,8 +108,7 @@ func TestHashesBorrowedObjects(t *testing.T) {
 }
 
 func TestCheckOwn(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	readme, gone := revision(r, "HEAD:README"), plumbing.NewHash(strings.Repeat("1", 40))
 	must.Do(t, open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme, gone}), "what is whole, or not there")
 	r.Plant(".git", readme.String(), "wrong\n")
@@ -120,8 +118,7 @@ func TestCheckOwn(t *testing.T) {
 }
 
 func TestCheckFilesNamesDamagedFile(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	s := open(t, emptyStore(t), r.Path(".git"))
 	changes := must.Get(s.Differences(t.Context(), plumbing.ZeroHash, revision(r, "HEAD^{tree}")))(t)
 	must.Do(t, s.CheckFiles(t.Context(), changes))

@@ -30,8 +30,7 @@ func treeOf(t *testing.T, s *objects.Store, files map[string]string) plumbing.Ha
 }
 
 func TestFind(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Link("README", "link")
 	r.Chmod("src/main.go", 0o755)
 	r.Commit("more")

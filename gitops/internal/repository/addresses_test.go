@@ -48,8 +48,7 @@ func TestAddresses(t *testing.T) {
 			if _, err := exec.LookPath("ssh"); err != nil && strings.Contains(c.origin, "real.example") {
 				t.Skip("needs ssh")
 			}
-			r := gittest.New(t)
-			r.Seed()
+			r := gittest.Seeded(t)
 			r.Write(".git/config", r.Read(".git/config")+c.config)
 			opened := must.Get(repository.Open(t.Context(), r.Dir, gittest.Program(t), t.TempDir(), "https://forge.example"))(t)
 			defer opened.Close()

@@ -8,8 +8,7 @@ import (
 )
 
 func TestBranches(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	head := r.Git("rev-parse", "HEAD")
 	r.Git("branch", "b/packed")
 	r.Git("pack-refs", "--all")

@@ -12,8 +12,7 @@ import (
 )
 
 func TestNeedsGit(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Git("config", "filter.on.clean", "cat")
 	r.Git("config", "filter.off.required", "true")
 	s := open(t, r.Dir).Settings
@@ -54,8 +53,7 @@ func TestRecognisesEqualNames(t *testing.T) {
 // The private git folder has what counted when it was made, and git reads there
 // what was read before.
 func TestPrivateFolderKeepsConfiguration(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Git("config", "core.autocrlf", "input")
 	r.Git("config", "filter.f \"x\\y.clean", "echo \"a\tb\" \\ # c")
 	r.Git("config", "core.hooksPath", r.Path("hooks"))
@@ -134,8 +132,7 @@ func TestDistinguishesOwnFilters(t *testing.T) {
 	t.Setenv("GIT_CONFIG_COUNT", "1")
 	t.Setenv("GIT_CONFIG_KEY_0", "filter.given.process")
 	t.Setenv("GIT_CONFIG_VALUE_0", "cat")
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Git("config", "include.path", "more")
 	r.Write(".git/more", "[filter \"included\"]\n\tprocess = cat\n")
 	r.Git("config", "filter.both.smudge", "tac")

@@ -15,8 +15,7 @@ import (
 // What git does not take for a repository is passed by, and a file that leads
 // nowhere ends the search.
 func TestFindsWorkTreesLikeGit(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	id := r.Git("rev-parse", "HEAD")
 	none := gittest.Repo{T: t, Dir: t.TempDir()}
 	for _, below := range []gittest.Repo{r, none} {
@@ -54,8 +53,7 @@ func TestFindsWorkTreesLikeGit(t *testing.T) {
 
 // What lies above a ceiling is not looked at, as git has it.
 func TestStopsAtCeilingDirectories(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	makeFolders(r, "a/b")
 	r.Link("a", "link")
 	for ceiling, want := range map[string]bool{
@@ -101,8 +99,7 @@ func TestObjectFolders(t *testing.T) {
 }
 
 func TestQuotesAlternatesForGit(t *testing.T) {
-	holder := gittest.New(t)
-	holder.Seed()
+	holder := gittest.Seeded(t)
 	id := holder.Git("rev-parse", "HEAD")
 	for _, name := range []string{"plain", "a:b", `a"b\c`, "a\nb"} {
 		dir := filepath.Join(t.TempDir(), name)
@@ -114,8 +111,7 @@ func TestQuotesAlternatesForGit(t *testing.T) {
 }
 
 func TestReadsUnchangedIndexOnce(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	c := open(t, r.Dir)
 	first := must.Get(c.Index(t.Context()))(t)
 	if again, err := c.Index(t.Context()); err != nil || again != first {
@@ -129,8 +125,7 @@ func TestReadsUnchangedIndexOnce(t *testing.T) {
 }
 
 func TestReadsSplitIndex(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Git("update-index", "--split-index")
 	r.Write("new", "n\n")
 	r.Git("add", "new")

@@ -25,8 +25,7 @@ func inUse(err error) bool {
 }
 
 func TestClaimExcludesSecondRun(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	first, second := open(t, r.Dir), open(t, r.Dir)
 	must.Do(t, first.Claim())
 	if err := second.Claim(); !inUse(err) {
@@ -41,8 +40,7 @@ func TestClaimExcludesSecondRun(t *testing.T) {
 // Of two that share and claim at once none gets the work tree, and both share it
 // still.
 func TestConcurrentSharersCannotClaim(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	runs := []*repository.Repository{open(t, r.Dir), open(t, r.Dir)}
 	stranger := open(t, r.Dir)
 	for _, c := range runs {
@@ -65,8 +63,7 @@ func TestConcurrentSharersCannotClaim(t *testing.T) {
 }
 
 func TestUnwritableNamesPath(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Write("sub/f", "")
 	r.Write("sub/g", "")
 	outside := t.TempDir()
@@ -109,8 +106,7 @@ func TestUnwritableNamesPath(t *testing.T) {
 }
 
 func TestHoldIndexBlocksGit(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	c := open(t, r.Dir)
 	c.LockMark = "mine\n"
 	add := func() error {
@@ -168,8 +164,7 @@ func TestRemovesOnlyOwnLocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := gittest.New(t)
-			r.Seed()
+			r := gittest.Seeded(t)
 			lock := ".git/" + test.path + ".lock"
 			r.Write(lock, test.text)
 			r.Write(".git/"+test.path+"~agent-ci.lock", "half")
@@ -196,8 +191,7 @@ func TestRemovesOnlyOwnLocks(t *testing.T) {
 
 // A reference that a killed agent-ci was writing is written, though its lock is there.
 func TestWritesReferenceDespiteStaleLock(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	c := open(t, r.Dir)
 	r.Write(".git/refs/heads/new.lock", repository.DefaultMark)
 	r.Write(".git/refs/heads/new~agent-ci.lock", "half")

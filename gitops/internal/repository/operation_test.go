@@ -32,8 +32,7 @@ func TestFindsUnfinishedOperation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := gittest.New(t)
-			r.Seed()
+			r := gittest.Seeded(t)
 			for _, text := range []string{"1", "2", "3"} {
 				r.Write("f", text+"\n")
 				r.Commit(text)

@@ -14,8 +14,7 @@ import (
 )
 
 func TestReadRefMatchesGit(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Git("branch", "packed")
 	r.Git("branch", "both")
 	r.Git("pack-refs", "--all")
@@ -30,8 +29,7 @@ func TestReadRefMatchesGit(t *testing.T) {
 }
 
 func TestReadFindsNoReference(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Git("symbolic-ref", "refs/heads/unborn", "refs/heads/none")
 	r.Write(".git/refs/heads/a", "ref: refs/heads/b\n")
 	r.Write(".git/refs/heads/b", "ref: refs/heads/a\n")
@@ -48,8 +46,7 @@ func TestReadFindsNoReference(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	c := open(t, r.Dir)
 	first := r.Git("rev-parse", "HEAD")
 	for _, want := range []string{"ref: refs/heads/main", first} {
@@ -70,8 +67,7 @@ func TestHead(t *testing.T) {
 }
 
 func TestMovesHeadAndBranchLikeGit(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	first := r.Git("rev-parse", "HEAD")
 	r.Commit("later")
 	r.Write(".git/refs/heads/new/left/behind", "")
@@ -95,8 +91,7 @@ func TestMovesHeadAndBranchLikeGit(t *testing.T) {
 func TestWritesNoReflog(t *testing.T) {
 	victim := gittest.New(t)
 	victim.Write("file", "mine\n")
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	head := r.Git("rev-parse", "HEAD")
 	r.Remove(".git/logs/HEAD")
 	r.Link(victim.Path("file"), ".git/logs/HEAD")
@@ -110,8 +105,7 @@ func TestWritesNoReflog(t *testing.T) {
 }
 
 func TestWritesNothingDuringGit(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	head := r.Git("rev-parse", "HEAD")
 	c := open(t, r.Dir)
 	ix := must.Get(c.Index(t.Context()))(t)
@@ -130,8 +124,7 @@ func TestWritesNothingDuringGit(t *testing.T) {
 }
 
 func TestCheckFree(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Git("branch", "packed/below")
 	r.Git("pack-refs", "--all")
 	r.Git("worktree", "add", "-q", "-b", "elsewhere", "../other")

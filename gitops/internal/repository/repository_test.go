@@ -24,8 +24,7 @@ func open(t testing.TB, dir string) *repository.Repository {
 
 func TestOpenRefusesNonCheckouts(t *testing.T) {
 	plain := t.TempDir()
-	bare := gittest.New(t)
-	bare.Seed()
+	bare := gittest.Seeded(t)
 	bare.Git("clone", "-q", "--bare", ".", "../bare.git")
 	for name, c := range map[string]struct {
 		dir  string
@@ -123,8 +122,7 @@ func TestOpenRefusesUnsupportedRepositories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := gittest.New(t)
-			r.Seed()
+			r := gittest.Seeded(t)
 			r = prepare(r)
 			c, err := repository.Open(t.Context(), r.Dir, gittest.Program(t), t.TempDir(), "")
 			if err == nil {

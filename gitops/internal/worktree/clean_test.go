@@ -13,8 +13,7 @@ import (
 )
 
 func TestReadsNoTooLargeFile(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	c := open(t, r)
 	r.Sparse("new", hugeSize)
 	r.Sparse("README", hugeSize)
@@ -49,8 +48,7 @@ func (f *fading) Err() error {
 }
 
 func TestLargeReadEndsWithContext(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	c := open(t, r)
 	r.Sparse("large", worktree.LargestChange)
 	ctx := &fading{Context: t.Context()}

@@ -105,8 +105,7 @@ func TestRemedyIsOneCommand(t *testing.T) {
 	for name, want := range map[string]string{
 		"nb": "remove-section filter.nb", "lfs ": "remove-section 'filter.lfs '", "a'b;touch x": `remove-section 'filter.a'\''b;touch x'`,
 	} {
-		r := gittest.New(t)
-		r.Seed()
+		r := gittest.Seeded(t)
 		r.Git("config", "filter."+name+".clean", "cat")
 		one := open(t, r)
 		one.work.Filters = (worktree.Filters{Open: unconfined})

@@ -19,8 +19,7 @@ const hugeSize = 15 << 40
 func gitLines(out string) []string { return strings.Split(out, "\n") }
 
 func TestKeepCopiesDataAndNoHoles(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Sparse("image", hugeSize)
 	f := must.Get(os.OpenFile(r.Path("image"), os.O_WRONLY, 0))(t)
 	must.Get(f.WriteAt([]byte("data"), 1<<30))(t)

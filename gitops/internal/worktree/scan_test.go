@@ -46,8 +46,7 @@ func TestScanFindsDifferences(t *testing.T) {
 
 // A file whose time alone is another one is compared by what is in it.
 func TestScanComparesContentIfStatDataDiffer(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	c := open(t, r)
 	r.Write("README", "one\ntwo\n")
 	r.Write("gone", "to be DELETED\n")
@@ -137,8 +136,7 @@ func TestScanFollowsFileSystemSettings(t *testing.T) {
 }
 
 func TestScanReportsMovedSubmodules(t *testing.T) {
-	other := gittest.New(t)
-	other.Seed()
+	other := gittest.Seeded(t)
 	r := gittest.New(t)
 	for _, name := range []string{"still", "moved", "absent"} {
 		r.AddSubmodule(other, name)
@@ -157,8 +155,7 @@ func TestScanReportsUnreadableFolders(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Write("new/file", "n\n")
 	c := open(t, r)
 	for _, name := range []string{"src", "new"} {
@@ -170,8 +167,7 @@ func TestScanReportsUnreadableFolders(t *testing.T) {
 
 func TestScanGoesNoDeeperThanGit(t *testing.T) {
 	for name, depth := range map[string]int{"d": 1500, strings.Repeat("long", 60): 30} {
-		r := gittest.New(t)
-		r.Seed()
+		r := gittest.Seeded(t)
 		c := open(t, r)
 		r.Nest(name, depth)
 		r.Write("beside", "b\n")
@@ -187,8 +183,7 @@ func TestScanGoesNoDeeperThanGit(t *testing.T) {
 
 // Others may remove files and folders of the checkout while it is looked at.
 func TestScanIgnoresFilesRemovedMeanwhile(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
+	r := gittest.Seeded(t)
 	r.Write("a", "a\n")
 	r.Write("b/c", "c\n")
 	r.Write("z", "z\n")

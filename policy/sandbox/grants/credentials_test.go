@@ -54,7 +54,5 @@ func TestAddMergesSecretsByPath(t *testing.T) {
 	s.Add(&Secrets{Found: []Secret{{Path: "/a", Named: "/link", Existed: true}, {Path: "/b", Named: "/b"}}})
 	must.Same(t, []Secret{{Path: "/a", Named: "/a", Existed: true}, {Path: "/b", Named: "/b"}}, s.Found)
 	must.Same(t, []string{"/a", "/b"}, s.Paths())
-	if paths := (*Secrets)(nil).Paths(); paths != nil {
-		t.Errorf("of none: %q", paths)
-	}
+	must.None(t, (*Secrets)(nil).Paths(), "of none")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -151,7 +152,7 @@ func TestWarnsOfSettingsAPIMayRefuse(t *testing.T) {
 }
 
 func TestScriptedSessionIsFree(t *testing.T) {
-	path := session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
+	path := modeltest.Session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
 	j := &job.Job{Model: job.Model{Name: "gpt-5.4"}, Limits: job.Limits{CostUSD: job.DefaultCostUSD}}
 	got, err := Scripted(t.Context(), path, 0, j)
 	if err != nil || got.Profile.Price.Known() {
@@ -194,24 +195,14 @@ func TestAPINeedsKeyAndURL(t *testing.T) {
 			if _, chat := got.Responder.(*chat.Client); chat != (test.model.Wire == "chat") {
 				t.Errorf("it is a %T", got.Responder)
 			}
-			if got.HasAnswers != nil {
-				t.Error("its answers may end")
-			}
+			must.Same(t, true, got.HasAnswers == nil, "its answers do not end")
 		})
 	}
 }
 
-// session writes a scripted session and gives its path.
-func session(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "session.yml")
-	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
 func TestScriptedSessionEnds(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "nobody-knows", Tools: "auto"}}
-	got := must.Get(Scripted(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j))(t)
+	got := must.Get(Scripted(t.Context(), modeltest.Session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j))(t)
 	for i := range 2 {
 		if !got.HasAnswers() {
 			t.Fatalf("it has %d answers", i)
@@ -232,7 +223,7 @@ func TestRefusesBrokenScriptedSession(t *testing.T) {
 	must.Fail(t, fmt.Sprintf("it has more than %d bytes", maxScriptBytes), err)
 	_, err = Scripted(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)
 	must.Fail(t, "none.yml", err)
-	_, err = Scripted(t.Context(), session(t, "version: 2\n"), 0, j)
+	_, err = Scripted(t.Context(), modeltest.Session(t, "version: 2\n"), 0, j)
 	outcometest.Want(t, err, "invalid_input/scripted_session", "Read scripted session session.yml: version is 2")
 }
 

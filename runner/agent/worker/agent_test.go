@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
@@ -55,7 +55,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 		o.Job.Model = job.Model{Name: "gpt-5", Tools: "auto"}
 	}
 	var err error
-	if o.Model, err = provider.Scripted(t.Context(), session(t, "version: 1\nturns:\n"+turns), 0, o.Job); err != nil {
+	if o.Model, err = provider.Scripted(t.Context(), modeltest.Session(t, "version: 1\nturns:\n"+turns), 0, o.Job); err != nil {
 		t.Fatal(err)
 	}
 	a := must.Get(New(t.Context(), o))(t)
@@ -205,12 +205,4 @@ func TestOutputHidesSecrets(t *testing.T) {
 	if raw, _ := o.Record.Read(OutputFile); string(raw) != `{"n":"[secret TOKEN]"}`+"\n" {
 		t.Errorf("it wrote %q", raw)
 	}
-}
-
-// session writes a scripted session and gives its path.
-func session(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "session.yml")
-	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
 }

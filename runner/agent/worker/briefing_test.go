@@ -54,9 +54,7 @@ func TestBriefingListsChecks(t *testing.T) {
 	}
 	must.Same(t, want, got)
 	o.Job.Policy.Change.Protected = "warn"
-	if got := a.completeBriefing(briefing.Briefing{}, nil); got.Protected != nil {
-		t.Errorf("changes of %q are told not to be published, and are", got.Protected)
-	}
+	must.None(t, a.completeBriefing(briefing.Briefing{}, nil).Protected, "changes are told not to be published, and are")
 }
 
 func TestQuestionsEarlyEnd(t *testing.T) {

@@ -37,9 +37,7 @@ func TestWritesClientFiles(t *testing.T) {
 			golden.Compare(t, filepath.Join("testdata", "clients", name), got)
 		})
 	}
-	if got := gitConfiguration(nil, count); got != nil {
-		t.Errorf("without secrets git is configured: %q", got)
-	}
+	must.None(t, gitConfiguration(nil, count), "without secrets git is configured")
 }
 
 // The run directory may be anywhere.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
@@ -19,7 +20,7 @@ import (
 func everything(_ context.Context, c *gitops.ChangeSet) (*gitops.ChangeSet, error) { return c, nil }
 
 func TestSavesTakenChange(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write("mine", "untracked before")
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "one\nthree\n")
@@ -56,7 +57,7 @@ func TestReportsObstaclesToTakingChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			w, tree := working(t, repo.Dir)
 			tree.Write("README", "changed\n")
 			taken, err := w.TakeChange(t.Context(), test.leaveOut)
@@ -66,12 +67,12 @@ func TestReportsObstaclesToTakingChange(t *testing.T) {
 			}
 		})
 	}
-	w, _ := working(t, seeded(t).Dir)
+	w, _ := working(t, gittest.Seeded(t).Dir)
 	must.Is(t, os.ErrClosed, must.Err(w.TakeChange(t.Context(), fails(os.ErrClosed))))
 }
 
 func TestSavesMovedChangeBesideOriginal(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "first\n")
 	made := change(t, w)
@@ -86,7 +87,7 @@ func TestSavesMovedChangeBesideOriginal(t *testing.T) {
 }
 
 func TestNamesUnwritableFile(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "changed\n")
 	must.Do(t, os.Mkdir(w.rec.Join(record.PackFile), 0o700))
@@ -103,7 +104,7 @@ func TestQuotesInvalidUTF8Paths(t *testing.T) {
 }
 
 func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w, tree := working(t, repo.Dir)
 	root := must.Get(w.OpenWorkDir(tree.Dir, "src"))(t)
 	must.Get(root.Stat("main.go"))(t)
@@ -116,7 +117,7 @@ func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
 }
 
 func TestRevertsProtectedPaths(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write("locked/old", "base\n")
 	repo.Commit("more")
 	w, tree := working(t, repo.Dir)
@@ -135,7 +136,7 @@ func TestRevertsProtectedPaths(t *testing.T) {
 }
 
 func TestNamesObstacleToRevert(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write("locked/old", "base\n")
 	repo.Write(".gitignore", "kept\n")
 	repo.Commit("more")

@@ -5,12 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 )
 
 func TestRefusesRunDirectoryInCheckout(t *testing.T) {
-	repo, outside := seeded(t), t.TempDir()
+	repo, outside := gittest.Seeded(t), t.TempDir()
 	repo.Link(outside, "leads-out")
 	hollow := t.TempDir()
 	must.Do(t, os.Mkdir(filepath.Join(hollow, ".git"), 0o700))
@@ -33,7 +34,7 @@ func TestRefusesRunDirectoryInCheckout(t *testing.T) {
 }
 
 func TestUsesNoGitFromCheckout(t *testing.T) {
-	repo, elsewhere := seeded(t), t.TempDir()
+	repo, elsewhere := gittest.Seeded(t), t.TempDir()
 	for _, dir := range []string{repo.Path("bin"), elsewhere} {
 		must.Do(t, os.MkdirAll(dir, 0o700))
 		must.Do(t, os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"), 0o700))

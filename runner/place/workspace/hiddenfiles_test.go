@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
@@ -17,7 +18,7 @@ func secretAt(w *Workspace, path, by string) grants.Secret {
 }
 
 func TestExcludesHiddenFiles(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write("key.pem", "secret")
 	w, tree := working(t, repo.Dir)
 	outside := grants.Secret{Path: "/elsewhere/key", By: grants.DeniedBy, Named: "~/key"}
@@ -49,7 +50,7 @@ func TestRefusesToHideTrackedFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := opened(t, seeded(t).Dir)
+			w := opened(t, gittest.Seeded(t).Dir)
 			outcometest.Want(t, must.Err(w.ExcludeSecrets(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})), "deny_read_tracked", test.words...)
 			if w.HiddenFiles() != nil || w.rec.Has(hiddenFile) {
 				t.Error("it counts as hidden")
@@ -59,13 +60,13 @@ func TestRefusesToHideTrackedFiles(t *testing.T) {
 }
 
 func TestResumeKeepsHiddenFiles(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w := opened(t, repo.Dir)
 	must.Do(t, w.restoreHidden())
 	must.Same(t, nil, w.HiddenFiles(), "something is hidden")
 	found := &grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{secretAt(w, "key.pem", grants.DeniedBy)}}
 	must.Get(w.ExcludeSecrets(found))(t)
-	other := opened(t, seeded(t).Dir)
+	other := opened(t, gittest.Seeded(t).Dir)
 	for _, later := range []*Workspace{{rec: w.rec, root: w.root, checkout: w.checkout}, {rec: w.rec, root: other.root, checkout: other.checkout}} {
 		must.Do(t, later.restoreHidden())
 		must.Same(t, later.root == w.root, slices.Contains(later.HiddenFiles().Paths(), w.WorkDir("key.pem")), later.root, later.HiddenFiles().Paths())

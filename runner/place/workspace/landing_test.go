@@ -15,7 +15,7 @@ import (
 // What can't be put into the checkout to its end is taken out again, and nothing of what
 // others change there.
 func TestLandsChangeAtomically(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write("mine", "untracked\n")
 	w, tree := working(t, repo.Dir)
 	before := repo.Files()
@@ -43,7 +43,7 @@ func TestLandsChangeAtomically(t *testing.T) {
 
 // A merge that others begin meanwhile keeps the change out, though it moves neither HEAD nor the index.
 func TestKeepsChangeOutOfMerge(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	diverge(repo)
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "whole\n")

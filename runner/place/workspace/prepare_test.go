@@ -63,7 +63,7 @@ func TestRequiresBranchAsBase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			test.make(repo)
 			w := opened(t, repo.Dir)
 			err := w.Prepare(t.Context(), CheckoutNeeds{Base: test.wanted, Path: ".", ExpectsChanges: true})
@@ -73,7 +73,7 @@ func TestRequiresBranchAsBase(t *testing.T) {
 			}
 		})
 	}
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Git("checkout", "-q", "--detach")
 	w := opened(t, repo.Dir)
 	must.Is(t, io.ErrUnexpectedEOF, w.Prepare(t.Context(), CheckoutNeeds{Base: BaseBranch{ForgeDefault: says("", io.ErrUnexpectedEOF)}, Path: "."}))
@@ -95,7 +95,7 @@ func TestRefusesUnusableCheckout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			test.make(repo)
 			rec := recordtest.New(t, "20260101T000000Z-00000000")
 			w, err := Open(t.Context(), rec, Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
@@ -139,7 +139,7 @@ func TestRefusesUnfinishedOperation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			test.make(repo)
 			w := opened(t, repo.Dir)
 			must.Do(t, w.StartOn(t.Context(), test.base))
@@ -150,7 +150,7 @@ func TestRefusesUnfinishedOperation(t *testing.T) {
 }
 
 func TestClonesIntoRunDirectory(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Git("branch", "dev")
 	for name, test := range map[string]struct{ url, branch, begins, reason string }{
 		"as it is":       {repo.Dir, "", "", ""},
@@ -191,7 +191,7 @@ func (overlayTree) HasChanges(Changes) bool   { return false }
 // What others change after the checkout was prepared is theirs, though an overlay of it is made later. What is
 // hidden meanwhile is nobody's change.
 func TestListsChangesByOthers(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write("mine", "untracked\n")
 	repo.Write("secret", "hidden\n")
 	w := opened(t, repo.Dir)

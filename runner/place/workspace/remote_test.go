@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -25,7 +26,7 @@ import (
 func at(url string) remote.Remote { return remote.Remote{URL: url, Path: os.Getenv("PATH")} }
 
 func TestFetchesMissingCommit(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w := opened(t, must.Get(cloneOf(repo.Dir, t.TempDir()))(t))
 	repo.Write("README", "later\n")
 	repo.Commit("later")

@@ -29,7 +29,7 @@ type cut struct {
 // cutShort lets a run work and go away, as one that is killed does.
 func cutShort(t *testing.T) cut {
 	t.Helper()
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write("mine", "untracked before")
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "worked\n")
@@ -236,7 +236,7 @@ func TestEndedRunKeepsStateForResume(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			w := opened(t, repo.Dir)
 			must.Do(t, w.rec.Write(markFile, []byte("mark")))
 			must.Do(t, w.rec.Write(workPlaceFile, []byte("work")))

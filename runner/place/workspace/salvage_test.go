@@ -19,7 +19,7 @@ import (
 // after an agent did something.
 func salvageOf(t *testing.T, do func(gittest.Repo), e RunEnd) (w *Workspace, repo gittest.Repo, note string) {
 	t.Helper()
-	repo = seeded(t)
+	repo = gittest.Seeded(t)
 	repo.Git("branch", "other")
 	repo.Write("README", "main\n")
 	repo.Commit("main")
@@ -77,7 +77,7 @@ func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 }
 
 func TestSavesWorkOnce(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w, tree := working(t, repo.Dir)
 	work(tree)
 	taken := change(t, w)
@@ -96,7 +96,7 @@ func TestSavesWorkWithoutCheckout(t *testing.T) {
 		"unsaved":      {false, "What the agent changed lies in TREE."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			w, tree := working(t, repo.Dir)
 			work(tree)
 			var taken *gitops.ChangeSet
@@ -114,7 +114,7 @@ func TestInterruptedMoveStaysPending(t *testing.T) {
 	for name, worked := range map[string]bool{"in setup": false, "half put in": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			w := opened(t, repo.Dir)
 			must.Do(t, w.BeginMove(InChange))
 			tree := inTree(t, w)
@@ -132,7 +132,7 @@ func TestInterruptedMoveStaysPending(t *testing.T) {
 }
 
 func TestSwitchesCheckoutToCommit(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w, tree := working(t, repo.Dir)
 	work(tree)
 	taken := change(t, w)

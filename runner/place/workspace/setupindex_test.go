@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -30,7 +31,7 @@ func (l layeredTree) CopySetupGit(context.Context) error {
 
 // An index can be large, so only the git folders that commands use next have one.
 func TestKeepsOneIndexForCommands(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	w := opened(t, repo.Dir)
 	tree := layeredTree{privateTree(t.TempDir())}
 	must.Do(t, w.UseTree(t.Context(), tree))

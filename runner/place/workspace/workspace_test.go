@@ -23,14 +23,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
-// seeded is a repository with one commit.
-func seeded(t *testing.T) gittest.Repo {
-	t.Helper()
-	repo := gittest.New(t)
-	repo.Seed()
-	return repo
-}
-
 // opened is a workspace on its first base, without a snapshot.
 func opened(t *testing.T, dir string) *Workspace {
 	t.Helper()
@@ -115,36 +107,36 @@ func TestExplainsUnusableCheckout(t *testing.T) {
 
 func TestNamesFilesThatGitCannotRead(t *testing.T) {
 	for _, file := range []string{"config", "config.worktree", "packed-refs", "index", "shallow", "info/exclude", "info/attributes", "objects/info/alternates"} {
-		repo := seeded(t)
+		repo := gittest.Seeded(t)
 		repo.Remove(".git/" + file)
 		must.Do(t, syscall.Mkfifo(repo.Path(".git/"+file), 0o666))
 		_, err := Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 		outcometest.Want(t, CheckoutFailure(err), "unsupported_checkout", repo.Path(".git/"+file))
 	}
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write(".git/index", "no index\n")
 	_, err := Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 	outcometest.Want(t, CheckoutFailure(err), "damaged_repository", repo.Path(".git/index"), "git reset")
-	repo = seeded(t)
+	repo = gittest.Seeded(t)
 	must.Do(t, syscall.Mkfifo(repo.Path("src/.gitattributes"), 0o666))
 	outcometest.Want(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
 	for _, stars := range []string{"**/a*/", `*\052\057a*/`} {
-		repo = seeded(t)
+		repo = gittest.Seeded(t)
 		repo.Write("src/.gitattributes", `"`+strings.Repeat(stars, 14)+"x\" text\n")
 		outcometest.Want(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", repo.Path("src/.gitattributes"))
 	}
 	for lines, reason := range map[int]string{2: "dirty_checkout", 1000: "unsupported_checkout"} {
-		repo, deep := seeded(t), "src/"+strings.Repeat("a/", 200)+"deep"
+		repo, deep := gittest.Seeded(t), "src/"+strings.Repeat("a/", 200)+"deep"
 		repo.Write(deep, "")
 		repo.Commit("deep") // while git is quick
 		repo.Write("src/.gitattributes", strings.Repeat(strings.Repeat("**/a*/", 3)+"x text\n", lines))
 		repo.Write(deep, "changed\n")
 		outcometest.Want(t, CheckoutFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), reason, "src/")
 	}
-	repo = seeded(t)
+	repo = gittest.Seeded(t)
 	repo.Write("src/.gitattributes", strings.Repeat("\n", 9<<20))
 	outcometest.Want(t, opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."}), "unsupported_checkout", "more than 8388608 bytes")
-	repo = seeded(t)
+	repo = gittest.Seeded(t)
 	repo.Nest("d", 300)
 	repo.Commit("deep")
 	outcometest.Want(t, ObjectFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), "unsupported_checkout", "more than 256 parts")
@@ -170,7 +162,7 @@ func TestNamesMissingCheckout(t *testing.T) {
 		}, damaged, "unexpected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			w := opened(t, repo.Dir)
 			must.Do(t, w.Prepare(t.Context(), CheckoutNeeds{Path: "."}))
 			must.Do(t, test.do(repo))
@@ -198,7 +190,7 @@ func TestClassifiesCheckoutFailures(t *testing.T) {
 }
 
 func TestFailedSetBaseKeepsBase(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Git("branch", "other")
 	repo.Write("README", "later\n")
 	repo.Commit("later")
@@ -218,7 +210,7 @@ func TestFailedSetBaseKeepsBase(t *testing.T) {
 
 func TestNamesWorkspaceForPeople(t *testing.T) {
 	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
-		o.Dir, o.Path = seeded(t).Dir, os.Getenv("PATH")
+		o.Dir, o.Path = gittest.Seeded(t).Dir, os.Getenv("PATH")
 		w := must.Get(Open(t.Context(), recordtest.New(t, "20260101T000000Z-00000000"), o))(t)
 		must.Same(t, cmp.Or(want, o.Dir), w.Name(), o)
 		must.Same(t, o.Cloned, w.Cloned(), o)
@@ -250,7 +242,7 @@ func TestRefusesSetupChangesOfTrackedFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo := seeded(t)
+			repo := gittest.Seeded(t)
 			w, tree := working(t, repo.Dir)
 			test.do(tree)
 			outcometest.Want(t, w.RequireUnchangedBySetup(t.Context()), test.reason)
@@ -259,7 +251,7 @@ func TestRefusesSetupChangesOfTrackedFiles(t *testing.T) {
 }
 
 func TestCopiesUntrackedFilesForChecks(t *testing.T) {
-	repo := seeded(t)
+	repo := gittest.Seeded(t)
 	repo.Write(".gitignore", "ignored\n")
 	repo.Commit("ignore")
 	repo.Write("ignored", "library")

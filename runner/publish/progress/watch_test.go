@@ -145,9 +145,7 @@ func TestFindsPlacesOfFailedChecks(t *testing.T) {
 	must.Same(t, maxLocations, len(got), "places", got)
 	must.Same(t, want, got[:min(2, len(got))])
 	row.Log = "not-there.log"
-	if got := (StepResult{Record: rec}).locationsIn(row); got != nil {
-		t.Errorf("a log that is gone names %v", got)
-	}
+	must.None(t, StepResult{Record: rec}.locationsIn(row), "a log that is gone names")
 }
 
 func TestAnnotatesEndAndWarnings(t *testing.T) {

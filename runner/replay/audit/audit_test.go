@@ -85,9 +85,7 @@ func TestComparesReplayWithRunEnd(t *testing.T) {
 	}
 	killed := ended(outcome.Changed, "", "none", "", "", "green")
 	killed.Finished = nil
-	if found := killed.CompareEnd(Replay{Tree: "t9"}); found != nil {
-		t.Errorf("a run that was killed has no end to compare: %v", found)
-	}
+	must.None(t, killed.CompareEnd(Replay{Tree: "t9"}), "a run that was killed has no end to compare")
 	going := ended(outcome.Changed, "pushed", "local", "push", "t1", "green").ReportMissingAnswers(Replay{Stop: outcome.Stopf(outcome.ModelFailed, "", "It goes on."), Checks: red})
 	must.Same(t, []string{"end", "check test"}, what(going))
 }
@@ -213,9 +211,7 @@ func TestChecksRequestsPatchAndFiles(t *testing.T) {
 	if found, err := r.ComparePatch(t.Context()); err != nil || found != nil {
 		t.Errorf("a patch that is not there: %v, %v", found, err)
 	}
-	if found := r.CompareFiles([]changeset.File{{Path: "a", NewID: "1"}}, "t1"); found != nil {
-		t.Errorf("the same files: %v", found)
-	}
+	must.None(t, r.CompareFiles([]changeset.File{{Path: "a", NewID: "1"}}, "t1"), "the same files")
 	if found := r.CompareFiles(nil, "t2"); len(found) != 1 || found[0].Replayed != "t2" {
 		t.Errorf("other files: %v", found)
 	}

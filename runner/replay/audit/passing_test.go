@@ -43,9 +43,7 @@ func TestMasksOnlyVolatileText(t *testing.T) {
 		"Python's":          {"made /work/t/tmpab12_xyz/f", "made /work/t/tmpq9_12xyw/f"},
 		"a folder of macOS": {"in /var/folders/ab/c1/T/x1/work", "in /var/folders/ab/c1/T/zz/work"},
 	} {
-		if a, b := maskVolatile(pair[0]), maskVolatile(pair[1]); a != b {
-			t.Errorf("%s: %q is not %q", name, a, b)
-		}
+		must.Same(t, maskVolatile(pair[0]), maskVolatile(pair[1]), name)
 	}
 	for name, pair := range map[string][2]string{
 		"a count":           {"3 passed in 0.12s", "2 passed in 0.12s"},

@@ -113,8 +113,7 @@ func newWorld(t *testing.T) world {
 	f := forgetest.New(t, forgetest.Options{})
 	client := must.Get(github.New(github.Options{APIURL: f.APIURL, Token: f.Token, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}))(t)
 	w := world{f, f.AddRepository("octo", "widgets"), client.Setup("octo/widgets")}
-	seed := gittest.New(t)
-	seed.Seed()
+	seed := gittest.Seeded(t)
 	seed.Git("push", "-q", w.repo.Dir, "main")
 	return w
 }

@@ -85,9 +85,7 @@ func TestChecksAndAppliesHookMatchers(t *testing.T) {
 		{"incidents", false, false},
 		{"^bahs$", true, true},
 	} {
-		if wrong := matcherMistake(test.matcher, []string{"incidents"}, true); (wrong != "") != test.wrong {
-			t.Errorf("%q: %s", test.matcher, wrong)
-		}
+		must.Same(t, test.wrong, matcherMistake(test.matcher, []string{"incidents"}, true) != "", test.matcher)
 		must.Same(t, test.operator, matcherMistake(test.matcher, nil, false) != "", test.matcher, "of the operator")
 	}
 }

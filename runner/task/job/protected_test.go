@@ -66,9 +66,7 @@ func TestProtectsDefaultsUnlessOpened(t *testing.T) {
 		j := mustLoad(t, jobFile(start+given))
 		want := slices.DeleteFunc(slices.Clone(all), func(path string) bool { return slices.Contains(open, path) })
 		must.Same(t, want, fitting(j, all), given, "protects")
-		if got := fitting(j, free); got != nil {
-			t.Errorf("%s protects %q", given, got)
-		}
+		must.None(t, fitting(j, free), given, "protects")
 		deployed := fitting(j, []string{"deploy/x"})
 		must.Same(t, strings.Contains(given, "deploy"), deployed != nil, given, "protects of deploy", deployed)
 		for _, entry := range j.Policy.Protect {

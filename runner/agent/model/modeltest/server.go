@@ -11,10 +11,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 )
@@ -61,6 +64,14 @@ func Start(file string, o Options) (*Server, error) {
 	}
 	defer f.Close()
 	return StartScript(file, f, o)
+}
+
+// Session writes a session to a file and returns its path.
+func Session(t testing.TB, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.yml")
+	must.Write(t, path, content)
+	return path
 }
 
 // StartScript serves the session in r. name is its name in errors. The caller closes the server.
