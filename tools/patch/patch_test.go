@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -119,6 +120,45 @@ func operation(t *testing.T, kind, path, diff string) tools.Call {
 	t.Helper()
 	input := must.Get(json.Marshal(map[string]string{"type": kind, "path": path, "diff": diff}))(t)
 	return tools.Call{Input: string(input), Form: tools.Operation}
+}
+
+func TestOperations(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		call tools.Call
+		want tools.Result
+		kept string
+		file string
+		text string
+	}{
+		{
+			"create", operation(t, "create_file", "new/a.txt", "+a\n+\n+b"),
+			tools.Result{Output: "Success. Updated the following files:\nA new/a.txt\n"},
+			envelope("*** Add File: new/a.txt", "+a", "+", "+b"), "new/a.txt", "a\n\nb",
+		},
+		{
+			"update", operation(t, "update_file", "greeting.txt", "@@\n-hello\n+hallo\n world\n"),
+			tools.Result{Output: "Success. Updated the following files:\nM greeting.txt\n"},
+			envelope("*** Update File: greeting.txt", "@@", "-hello", "+hallo", " world"), "greeting.txt", "hallo\nworld\n",
+		},
+		{
+			"delete", operation(t, "delete_file", "old.txt", ""),
+			tools.Result{Output: "Success. Updated the following files:\nD old.txt\n"},
+			envelope("*** Delete File: old.txt"), "old.txt", "",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var kept []string
+			w := newWorkplace(t, patch.Options{Keep: func(text string) error { kept = append(kept, text); return nil }})
+			got := w.apply(t.Context(), test.call)
+			must.Same(t, test.want, got, cmpopts.IgnoreFields(tools.Result{}, "Detail"))
+			if got.Detail["files"] == nil {
+				t.Error("the transcript is not told of the files")
+			}
+			must.Same(t, []string{test.kept}, kept, "kept")
+			w.holds(t, map[string]string{test.file: test.text})
+		})
+	}
 }
 
 func TestRefusedOperationsChangeNothing(t *testing.T) {

@@ -123,6 +123,21 @@ func filesIn(t testing.TB, dir string) []string {
 	return all
 }
 
+func TestFetchesRun(t *testing.T) {
+	h := newHub(t, pack(t, honest(t), nil))
+	got := must.Get(h.fetch(t))(t)
+	want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
+	must.Same(t, want, filesIn(t, h.out))
+	page := must.Get(os.ReadFile(got.Report))(t)
+	if strings.Contains(string(page), evilPage) || !strings.Contains(string(page), "20260301T090000Z-0a1b2c3d") {
+		t.Errorf("the page is not the one of this program: %.300s", page)
+	}
+	if got.Report != filepath.Join(h.out, "report.html") || len(got.View.Head) != 64 || len(got.Notes) > 0 || got.View.Finished.Outcome != "changed" {
+		t.Errorf("%+v", got)
+	}
+	must.None(t, must.Get(record.VerifyDirectory(t.Context(), h.out))(t).Differences)
+}
+
 // Only files that a run has are taken. What is left out is named; of a whole folder there may be many.
 func TestTakesOnlyRecordedFiles(t *testing.T) {
 	whole := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
@@ -146,7 +161,7 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 			return files
 		}, whole, "Left out (7 files), " + leftOut + `"changes.pack", "checkout/.git/config", "index.html", "outputs/deep/1.txt", "outputs/more.html", "publish.json", "state/alive".`},
 		"many, and some beside the run": {func(files map[string]string) map[string]string {
-			all := map[string]string{"aside.txt": "x", "changes.patch": "x", "run/publish.json": "{}", "run/`@octocat`.html": "x", "run/checkout/transcript.jsonl": "of the repository"}
+			all := map[string]string{"aside.txt": "x", "changes.patch": "x", "run/publish.json": "{}", "run/`@octocat`.html": "x"}
 			for name, content := range files {
 				all["run/"+name] = content
 			}
@@ -154,7 +169,7 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 				all[fmt.Sprintf("run/work/%02d", i)] = "x"
 			}
 			return all
-		}, whole, "Left out (25 files), " + leftOut + `"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/checkout/transcript.jsonl", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04" and 15 more.`},
+		}, whole, "Left out (24 files), " + leftOut + `"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05" and 14 more.`},
 	} {
 		got := must.Get(newHub(t, pack(t, test.change(honest(t)), nil)).fetch(t))(t)
 		must.Same(t, test.want, filesIn(t, got.Directory), name)
@@ -164,6 +179,17 @@ func TestTakesOnlyRecordedFiles(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, checked, err)
 		}
 	}
+}
+
+func TestFetchesRunFromSubfolder(t *testing.T) {
+	files := map[string]string{}
+	for name, content := range honest(t) {
+		files["temp/run/"+name] = content
+	}
+	files["temp/run/checkout/transcript.jsonl"] = "of the repository"
+	h := newHub(t, pack(t, files, func(w *zip.Writer) { entry(t, w, &zip.FileHeader{Name: "temp/"}, "") }))
+	must.Get(h.fetch(t))(t)
+	must.Get(os.Stat(filepath.Join(h.out, "outputs/1.txt")))(t)
 }
 
 // A run that was killed has no end that could be compared, and nothing that tells of
