@@ -172,10 +172,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 	}
 	d := hooks.Draft{
 		Base: p.Base.Branch, BaseSHA: p.Base.SHA, Branch: p.Task.Branch, To: m.Mode, As: "pull_request", Title: text.title, Body: text.Body, Labels: append([]string{}, p.Job.PullRequest.Labels...),
-		Draft: p.isDraft(), Diff: diff.String(),
-	}
-	for _, file := range p.Change.Files {
-		d.Files = append(d.Files, file.Path)
+		Draft: p.isDraft(), Diff: diff.String(), Files: p.Change.Paths(),
 	}
 	return p.Hooks.BeforePublish(ctx, d)
 }

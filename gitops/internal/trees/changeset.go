@@ -29,6 +29,15 @@ type ChangeSet struct {
 // Empty reports whether there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 
+// Paths returns the paths of the changed files.
+func (cs *ChangeSet) Paths() []string {
+	paths := make([]string, len(cs.Files))
+	for i, file := range cs.Files {
+		paths[i] = file.Path
+	}
+	return paths
+}
+
 // NewContent returns the regular files whose content is new to the base. It omits links, and files
 // that were only moved or copied.
 func (cs *ChangeSet) NewContent() (files []changeset.File) {

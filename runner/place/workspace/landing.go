@@ -65,7 +65,7 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if unfinished := w.operationInTheWay(l.Commit != ""); unfinished.Name != "" {
 		return &blockedError{unfinished.Name + " is in progress"}
 	}
-	if path, err := w.checkout.UnwritableAmong(pathsOf(change)); err != nil {
+	if path, err := w.checkout.UnwritableAmong(change.Paths()); err != nil {
 		return &blockedError{fmt.Sprintf("%s cannot be written (%v)", path, err)}
 	}
 	l.Tree = string(change.Tree)
@@ -81,13 +81,6 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	}
 	l.Done = true
 	return w.rec.WriteJSON(landingFile, l)
-}
-
-func pathsOf(change *gitops.ChangeSet) (paths []string) {
-	for _, file := range change.Files {
-		paths = append(paths, file.Path)
-	}
-	return paths
 }
 
 // landWithFilteredFiles runs do. If the repository has filters, do takes filtered files from the
@@ -177,9 +170,7 @@ func (w *Workspace) actionsOfOthers(ctx context.Context, l landing, partial *git
 	if err != nil {
 		return "", err
 	}
-	for _, file := range partial.Files { // these include ignored files that the landing wrote
-		changed = append(changed, file.Path)
-	}
+	changed = append(changed, partial.Paths()...) // these include ignored files that the landing wrote
 	slices.Sort(changed)
 	slices.Sort(ownPaths)
 	isOwn := func(path string) bool { _, found := slices.BinarySearch(ownPaths, path); return found }
