@@ -29,7 +29,7 @@ func (s *Store) writeDiff(ctx context.Context, cs *ChangeSet, w io.Writer, forma
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
 	args = append(append(args, format...), string(cs.Base.Tree), string(cs.Tree))
-	if err := s.streamGit(ctx, nil, w, args...); err != nil {
+	if err := s.streamGit(ctx, w, args...); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	return nil
@@ -37,7 +37,7 @@ func (s *Store) writeDiff(ctx context.Context, cs *ChangeSet, w io.Writer, forma
 
 // streamGit runs git with an empty work tree and index, and writes its output to w. So git reads no file that
 // commands could have made.
-func (s *Store) streamGit(ctx context.Context, stdin io.Reader, w io.Writer, args ...string) error {
+func (s *Store) streamGit(ctx context.Context, w io.Writer, args ...string) error {
 	empty := filepath.Join(s.repo.PrivateDir, "empty")
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *Store) streamGit(ctx context.Context, stdin io.Reader, w io.Writer, arg
 	if err != nil {
 		return err
 	}
-	return git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index")).Stream(ctx, empty, stdin, w, args...)
+	return git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index")).Stream(ctx, empty, nil, w, args...)
 }
 
 // WritePatch writes the change as a git patch. `git apply --binary` can apply it, including binary
