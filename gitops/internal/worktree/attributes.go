@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"path/filepath"
 	"slices"
@@ -74,12 +75,23 @@ var escapes = strings.NewReplacer(`\052`, "*", `\057`, "/")
 
 // isCostly reports whether git could take very long to match paths with a pattern of a .gitattributes file.
 func isCostly(data []byte) bool {
-	for line := range strings.Lines(escapes.Replace(string(data))) {
-		if strings.Count(line, "**/") > mostStars {
+	for stars := range starsPerLine(data) {
+		if stars > mostStars {
 			return true
 		}
 	}
 	return false
+}
+
+// starsPerLine yields the number of "**/" in each line of a .gitattributes file.
+func starsPerLine(data []byte) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for line := range strings.Lines(escapes.Replace(string(data))) {
+			if !yield(strings.Count(line, "**/")) {
+				return
+			}
+		}
+	}
 }
 
 // requireQuickAttributes returns an *UnsupportedError for a .gitattributes file of this size for which git could
@@ -106,8 +118,7 @@ func (a *attributes) requireQuickPatterns(paths []string) error {
 	matches := 0.0
 	for name, data := range a.files {
 		lines, isStarred := [mostStars + 1]float64{}, false // by the number of "**/"
-		for line := range strings.Lines(escapes.Replace(string(data))) {
-			stars := strings.Count(line, "**/")
+		for stars := range starsPerLine(data) {
 			lines[stars]++
 			isStarred = isStarred || stars > 1
 		}
