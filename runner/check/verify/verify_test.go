@@ -51,7 +51,7 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 	boxes := &confine.Sandboxes{
 		Control: egress.Control{Record: rec, Environ: os.Environ(), Job: &j}, Root: w.Root(), Checkout: confine.Checkout{NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects},
 	}
-	must.Do(t, boxes.FindWorkTree(t.Context()))
+	must.Do(t, boxes.FindWorkTree(t.Context(), nil))
 	must.Do(t, w.UseTree(t.Context(), boxes.WorkTree()))
 	commit := func(gitops.Base, time.Time) (gitops.CommitOptions, error) {
 		return gitops.CommitOptions{Message: "change"}, nil

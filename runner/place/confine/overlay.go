@@ -149,11 +149,8 @@ func (s *Sandboxes) usePrivate(why string) error {
 }
 
 // FindWorkTree finds out the confinement and the work tree's backing. If the sandbox can't use an
-// overlay, it chooses a copy.
-func (s *Sandboxes) FindWorkTree(ctx context.Context) error { return s.findWorkTree(ctx, nil) }
-
-// findWorkTree is FindWorkTree with a process of Begin for the first sandbox.
-func (s *Sandboxes) findWorkTree(ctx context.Context, begun *sandbox.EarlyProcess) error {
+// overlay, it chooses a copy. begun is a process of Begin for the first sandbox, or nil.
+func (s *Sandboxes) FindWorkTree(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
 	}

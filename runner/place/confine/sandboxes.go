@@ -140,7 +140,7 @@ func (s *Sandboxes) SettleConfinement(ctx context.Context) error {
 	if err := s.HideSecretFiles(ctx); err != nil {
 		return err
 	}
-	if err := s.findWorkTree(ctx, begun); err != nil {
+	if err := s.FindWorkTree(ctx, begun); err != nil {
 		return err
 	}
 	return s.resolveServices(ctx)

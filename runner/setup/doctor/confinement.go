@@ -69,7 +69,7 @@ func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxe
 	if boxes.Checkout.NoOverlay == nil { // there is no checkout
 		return
 	}
-	d.addErrorOf(ctx, "confinement", boxes.FindWorkTree(ctx))
+	d.addErrorOf(ctx, "confinement", boxes.FindWorkTree(ctx, nil))
 	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Confinement().WorkTree, boxes.WhyNoOverlay()
 }
 
