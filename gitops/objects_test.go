@@ -127,8 +127,7 @@ func TestIgnoresPlantedObject(t *testing.T) {
 
 func TestNamesLostObject(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
+	r := seededRepo(t)
 	c := r.open()
 	snap := snapshot(t, c)
 	r.Write("README", "one\n2\n")

@@ -1,5 +1,5 @@
-// Package filetime separates files that change after a moment from those that changed before it. The clock of the system
-// cannot do that: on Linux, most files get their times from a clock that is up to 10 ms behind.
+// Package filetime reads the clock that gives files their times. On Linux it is up to 10 ms behind time.Now, so a file
+// that changes now can have an earlier time than now.
 package filetime
 
 import "time"

@@ -41,7 +41,7 @@ func TestPushesOnlyWhereSafe(t *testing.T) {
 	must.Same(t, "", out.Remote, "with an origin elsewhere", out)
 }
 
-// A commit that comes to no branch, or that cannot be pushed, has its body in the run directory.
+// The run directory has the body of a commit even if its branch is locked or its push refused.
 func TestWritesBodyOfFailedPublication(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -129,19 +129,17 @@ func (r *Repository) inUseError() error {
 // Unwritable returns a file or folder that any change must write to but cannot, with the reason as an error.
 // It returns a nil error if there is none. movesHead means that HEAD moves with the change, to a commit.
 func (r *Repository) Unwritable(movesHead bool) (path string, err error) {
-	folders := []string{r.Root, r.GitDir}
+	folders, files := []string{r.Root, r.GitDir}, []string(nil)
 	if movesHead {
 		folders = append(folders, filepath.Join(r.CommonDir, "objects"), filepath.Join(r.CommonDir, "refs", "heads"))
+		files = []string{filepath.Join(r.GitDir, "HEAD"), r.indexPath()}
 	}
 	for _, path := range folders {
 		if err := unwritableFolder(path); err != nil {
 			return path, err
 		}
 	}
-	if !movesHead {
-		return "", nil
-	}
-	for _, path := range [...]string{filepath.Join(r.GitDir, "HEAD"), r.indexPath()} {
+	for _, path := range files {
 		if err := irreplaceable(path); err != nil {
 			return path, err
 		}
@@ -189,8 +187,8 @@ func unwritableFolder(path string) error {
 	return nil
 }
 
-// irreplaceable returns the error of replacing or deleting a file that is immutable, or that is a read-only mount.
-// Its permissions do not matter. It ignores links, which need not lead to a file of the checkout.
+// irreplaceable returns an error if a file is immutable or a read-only mount: nothing can replace or delete it.
+// Permissions of the file do not matter. Links are ignored, because they may lead out of the checkout.
 func irreplaceable(path string) error {
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 		return nil

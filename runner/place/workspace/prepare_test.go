@@ -117,8 +117,7 @@ func diverge(r gittest.Repo) {
 	r.Git("commit", "-q", "--allow-empty", "-m", "ours")
 }
 
-// A change that comes into the checkout needs a checkout in which git has finished, even if git status lists
-// no file there.
+// A run that changes the checkout needs one without an unfinished operation of git. git status may list no file then.
 func TestRefusesUnfinishedOperation(t *testing.T) {
 	commit := git("commit", "-q", "--allow-empty", "-m", "x")
 	merge := all(diverge, git("merge", "-q", "--no-commit", "other"))

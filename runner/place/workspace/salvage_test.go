@@ -86,7 +86,7 @@ func TestSavesWorkOnce(t *testing.T) {
 	must.Same(t, "to be deleted\n", repo.Read("gone"), "it tells")
 }
 
-// Nothing is said of a checkout that is gone.
+// The note does not mention a removed checkout.
 func TestSavesWorkWithoutCheckout(t *testing.T) {
 	for name, test := range map[string]struct {
 		isSaved bool

@@ -291,9 +291,9 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// CheckoutFault returns the outcome for a checkout that is missing, a damaged object, a path that is too deep, or a
-// forbidden or failed git filter. It returns nil for any other error, and for one that already has an outcome. After
-// commands have run, their files may be the cause of a filter's failure.
+// CheckoutFault returns the outcome for an error of the checkout: it is missing, an object is damaged, a path is too
+// deep, or a git filter failed or is forbidden. It returns nil for any other error, and for one that already has an
+// outcome. After commands have run, their files may be the cause of a filter's failure.
 func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 	failed, isFilter := errors.AsType[*gitops.FilterError](err)
 	objectStop := ObjectFailure(err)

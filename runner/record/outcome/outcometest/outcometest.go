@@ -27,8 +27,8 @@ func Reason(err error) string {
 	return End(err)
 }
 
-// Want ends the test unless the error ends a run as OUTCOME/REASON or REASON. It reports words that
-// are missing in the message, and returns what the error is. "" means no error.
+// Want ends the test unless the error ends a run as OUTCOME/REASON or REASON; "" means no error. The message must
+// contain words. Want returns the outcome, or nil without an error.
 func Want(t must.Test, err error, end string, words ...string) *outcome.Stop {
 	t.Helper()
 	stop, _ := errors.AsType[*outcome.Stop](err)
