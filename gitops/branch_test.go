@@ -95,6 +95,7 @@ func TestTip(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := must.Get(read("agent-ci/x"))(t)
+			got.Authored, got.Committed = got.Authored.Local(), got.Committed.Local()
 			must.Same(t, want, got, "tip")
 			none, err := read("agent-ci/none")
 			if none != nil || err != nil {

@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -246,13 +244,7 @@ func TestBaseFiles(t *testing.T) {
 	for folder, want := range map[string][]string{
 		".github": {"Pull_Request_Template.md"}, ".github/ISSUE_TEMPLATE": {"bug.md"}, "none": nil, "README": nil, "../.github": nil,
 	} {
-		got, err := c.BaseFiles(folder)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%q: %v (-want +got):\n%s", folder, err, diff)
-		}
+		must.Same(t, want, must.Get(c.BaseFiles(folder))(t), folder)
 	}
-	root, err := c.BaseFiles("")
-	if err != nil || len(root) == 0 || cmp.Diff([]string{"README"}, root[:1]) != "" {
-		t.Errorf("the root: %q, %v", root, err)
-	}
+	must.Same(t, "README", must.Get(c.BaseFiles(""))(t)[0], "the root")
 }

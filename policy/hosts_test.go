@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -42,7 +40,7 @@ network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)
 		t.Run(test.protocol+" "+test.target, func(t *testing.T) {
 			target := must.Get(reach.ParseTarget(test.protocol, test.target))(t)
 			d := Hosts{List: list, Key: "policy.network", Rules: set}.Decide(target)
-			must.Same(t, test.want, decision{d.Allowed, d.Rule, d.Reason}, cmp.AllowUnexported(decision{}))
+			must.Same(t, test.want, decision{d.Allowed, d.Rule, d.Reason})
 			if d.Allowed == strings.HasPrefix(d.Remedy, "Do without it") {
 				t.Errorf("the remedy is %q", d.Remedy)
 			}

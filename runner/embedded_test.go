@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -83,9 +81,8 @@ func TestCallsRecordsAndReplaysEmbeddedTools(t *testing.T) {
 		return err
 	})
 	want := []string{"count false sheep: 1", "count false Warning: truncated output (ori", "count true count: the arguments: expected"}
-	if diff := cmp.Diff(want, outputs); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	must.Do(t, err)
+	must.Same(t, want, outputs)
 	for _, frozen := range []bool{false, true} {
 		must.None(t, must.Get(Replay(t.Context(), ReplayOptions{RunDir: o.Out, Frozen: frozen, Surroundings: Surroundings{Environ: o.Environ}}))(t).Differences, frozen, times)
 		must.Same(t, 2, times, frozen)

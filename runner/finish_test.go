@@ -16,8 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -138,7 +136,7 @@ func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	must.Is(t, full, err)
 	want := record.NewResult("run-1", stop)
 	want.TranscriptSHA256 = rec.Log().Head()
-	must.Same(t, "", gocmp.Diff(want, record.ResultFromView(view)))
+	must.Same(t, want, record.ResultFromView(view))
 	if got := config.ProblemLines(config.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
 		t.Errorf("the problems are %q", got)
 	}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -270,9 +269,8 @@ func TestBrokenResponseChangesNothing(t *testing.T) {
 	}
 	want := []string{"call_0"}
 	must.Same(t, want, ran, "ran")
-	if diff := cmp.Diff(want, seen.started); diff != "" || len(seen.finished) != 1 {
-		t.Errorf("started (-want +got):\n%s%d finished", diff, len(seen.finished))
-	}
+	must.Same(t, want, seen.started, "started")
+	must.Same(t, 1, len(seen.finished), "finished")
 }
 
 func TestDiscardKeepsStartedCallsContiguous(t *testing.T) {

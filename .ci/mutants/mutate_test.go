@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // TestMutants finds the faults of a function and makes one of them.
@@ -33,7 +33,7 @@ func f(a, b int, names []string) (string, error) {
 			t.Errorf("%s does not parse: %v", m.what, err)
 		}
 	}
-	if diff := cmp.Diff([]string{
+	must.Same(t, []string{
 		`p.go:7: left out: names[0] = "one"`,
 		"p.go:4: condition negated",
 		"p.go:4: left side of && is true",
@@ -42,9 +42,7 @@ func f(a, b int, names []string) (string, error) {
 		"p.go:8: no error from: return names[0], work(func() bool { return a < b })",
 		"p.go:8: opposite of: return a < b",
 		"p.go:8: limit of < is off by one",
-	}, faults); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
-	}
+	}, faults)
 	var all []edit
 	for _, m := range found {
 		all = append(all, m.edits...)
@@ -69,7 +67,5 @@ func TestSurvivorsAndNeededTests(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"TestBoth": true}, r.needed()); diff != "" {
-		t.Errorf("needed tests (-want +got):\n%s", diff)
-	}
+	must.Same(t, map[string]bool{"TestBoth": true}, r.needed())
 }

@@ -238,7 +238,7 @@ func TestTextPackagesOpenNoFiles(t *testing.T) {
 // wantImports takes care that all of ours that a package imports is within roots.
 func wantImports(t *testing.T, p goPackage, roots []string) {
 	t.Helper()
-	if strings.HasSuffix(p.Name, "test") { // a package for tests
+	if strings.HasSuffix(p.Name, "test") || p.Name == "golden" { // a package for tests
 		roots = append(roots, "policy/must")
 	}
 	for _, imported := range p.Imports {

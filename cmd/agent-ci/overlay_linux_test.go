@@ -23,7 +23,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -150,9 +149,7 @@ type played struct {
 func (p *played) in(name string) string { return filepath.Join(p.dir, name) }
 
 func (p *played) same(what string, want, got any) {
-	if diff := cmp.Diff(want, got); diff != "" {
-		p.r.Errorf("%s (-want +got):\n%s\n%s", what, diff, p.printed)
-	}
+	must.Same(p.r, want, got, p.printed, what)
 }
 
 // ended says whether the run ended in one of these ways.

@@ -3,8 +3,6 @@ package github_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -50,9 +48,7 @@ func TestPushRules(t *testing.T) {
 func TestPushRulesNameTheirSetting(t *testing.T) {
 	server, repository, handle := newForge(t)
 	repository.Rules = []forgetest.Rule{{Type: "branch_name_pattern", Bypass: "never", Ruleset: "Names", Parameters: map[string]any{"operator": "ends_with", "pattern": "x", "negate": true}}}
-	rules, err := handle.PushRules(t.Context(), "topic", false)
+	rules := must.Get(handle.PushRules(t.Context(), "topic", false))(t)
 	want := []forge.PushRule{{Kind: "branch_name_pattern", Setting: `the ruleset "Names" (` + server.URL + `/octo/widgets/rules/1)`, Pattern: forge.Pattern{Operator: "ends_with", Text: "x", Negate: true}}}
-	if diff := cmp.Diff(want, rules); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
+	must.Same(t, want, rules)
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -119,9 +117,8 @@ func TestSearchListsOrganisation(t *testing.T) {
 	must.Same(t, 3, len(server.Requests())-before)
 	last := hits[248]
 	want := forge.Finding{Found: true, Repository: "octo/widgets", CanWrite: true, Branch: "main", Tip: revision(t, repository, "main")}
-	if diff := cmp.Diff(&want, last.Finding); diff != "" || last.Open["feature/topic"] != pull.URL {
-		t.Error(diff, last.Open)
-	}
+	must.Same(t, &want, last.Finding)
+	must.Same(t, pull.URL, last.Open["feature/topic"])
 	for i := range 11 { // one more than are asked for
 		git(t, repository, "", "update-ref", fmt.Sprintf("refs/heads/many/%d", i), last.Finding.Tip)
 	}

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -21,10 +19,7 @@ func TestPermission(t *testing.T) {
 		"gone":       {Level: "none", Role: "none"},
 		"stranger":   {Level: "read", Role: "read"},
 	} {
-		got, err := handle.Permission(t.Context(), login)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v %s", login, err, diff)
-		}
+		must.Same(t, want, must.Get(handle.Permission(t.Context(), login))(t), login)
 	}
 }
 
@@ -52,8 +47,9 @@ func TestReviewComments(t *testing.T) {
 		t.Fatalf("%d comments, %v", len(got), err)
 	}
 	want := forge.ReviewComment{ID: got[100].ID, ReviewID: 7, Author: got[100].Author, Path: "greet.txt", DiffHunk: "@@", Body: "No.", CreatedAt: got[100].CreatedAt, UpdatedAt: got[100].CreatedAt}
-	if diff := cmp.Diff(want, got[100]); diff != "" || want.Author.Login != "mona" || want.CreatedAt.IsZero() {
-		t.Errorf("%s %v", diff, want)
+	must.Same(t, want, got[100])
+	if want.Author.Login != "mona" || want.CreatedAt.IsZero() {
+		t.Errorf("%v", want)
 	}
 	pulled, err := handle.PullRequest(t.Context(), pull.Number)
 	if err != nil || pulled.HeadRepository != "octo/widgets" || pulled.Head != "feature/topic" {

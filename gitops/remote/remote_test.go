@@ -14,8 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/remote"
@@ -116,10 +114,7 @@ func TestBranches(t *testing.T) {
 	want := map[string]string{"main": o.base, "side": o.side}
 	for _, w := range o.ways() {
 		t.Run(w.name, func(t *testing.T) {
-			got, err := remote.Branches(t.Context(), w.remote)
-			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%v, branches (-want +got):\n%s", err, diff)
-			}
+			must.Same(t, want, must.Get(remote.Branches(t.Context(), w.remote))(t))
 			w.remote.URL = strings.Replace(w.remote.URL, "o/r.git", "o/empty.git", 1)
 			must.Same(t, 0, len(must.Get(remote.Branches(t.Context(), w.remote))(t)), "without commits")
 		})

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -123,9 +122,7 @@ func TestIgnoreMatchesGitForRandomPatterns(t *testing.T) {
 			b.WriteByte('\n')
 		}
 		file := b.String()
-		if d := cmp.Diff(sortedCopy(checkIgnore(t, dir, file)), sortedCopy(ignoredByUs(file))); d != "" {
-			rt.Fatalf("%q (-git +us):\n%s", file, d)
-		}
+		must.Same(rt, sortedCopy(checkIgnore(t, dir, file)), sortedCopy(ignoredByUs(file)), file)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -235,8 +234,9 @@ func (e edited) check(t rapid.TB, s style) {
 		return
 	}
 	must.Do(t, err, e.before, hunks)
-	if diff := cmp.Diff(want, got); clear && diff != "" || patch[0].MoveTo != moveTo {
-		t.Fatalf("%q\n%s\nmoves to %q\n%s", e.before, hunks, patch[0].MoveTo, diff)
+	must.Same(t, moveTo, patch[0].MoveTo, e.before, hunks)
+	if clear {
+		must.Same(t, want, got, e.before, hunks)
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kr/pretty"
+	"github.com/rogpeppe/go-internal/diff"
 )
 
 // Test is a running test, such as a *testing.T or a *rapid.T.
@@ -87,21 +88,24 @@ func None[S ~[]E, E any](t Test, list S, words ...any) {
 	}
 }
 
-// Same reports the differences between want and got, after words that name what differs. Words that
-// are a cmp.Option tell how to compare. The test continues.
+// Same reports the differences between want and got (reflect.DeepEqual), after words that name what
+// differs. The test continues.
 func Same[T any](t Test, want, got T, words ...any) {
 	t.Helper()
-	var how cmp.Options
-	words = slices.DeleteFunc(words, func(word any) bool {
-		option, is := word.(cmp.Option)
-		if is {
-			how = append(how, option)
-		}
-		return is
-	})
-	if diff := cmp.Diff(want, got, how); diff != "" {
-		t.Error(named(words) + "(-want +got):\n" + diff)
+	if !reflect.DeepEqual(want, got) {
+		t.Errorf("%swant and got differ:\n%s", named(words), diff.Diff("want", lines(want), "got", lines(got)))
 	}
+}
+
+var oneALine = strings.NewReplacer(`", "`, "\",\n\"", `\n`, "\\n\n")
+
+// lines returns a text of lines as it is. Other values are written as in Go, with a line for each text.
+// pretty looks up no methods by their names, as go-cmp does: the linker of a test program would keep all.
+func lines(value any) []byte {
+	if text := reflect.ValueOf(value); text.Kind() == reflect.String && strings.Contains(text.String(), "\n") {
+		return []byte(text.String())
+	}
+	return []byte(oneALine.Replace(fmt.Sprintf("%# v\n", pretty.Formatter(value))))
 }
 
 // Contain reports the parts that a text lacks. The test continues.

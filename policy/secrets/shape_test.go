@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -82,10 +80,8 @@ func TestShapes(t *testing.T) {
 					t.Errorf("Redact(%q) = %q, want %q", text, got, want)
 				}
 			}
-			found, err := r.FindNew(strings.NewReader(strings.Repeat("x\n", 40_000)+token+"\n"), nil)
-			if diff := cmp.Diff([]string{name}, found); diff != "" || err != nil {
-				t.Errorf("Find (-want +got):\n%s%v", diff, err)
-			}
+			found := must.Get(r.FindNew(strings.NewReader(strings.Repeat("x\n", 40_000)+token+"\n"), nil))(t)
+			must.Same(t, []string{name}, found)
 		}
 	}
 }

@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
@@ -110,7 +109,7 @@ func unpaired(body []byte) string {
 			waiting = append(waiting, call.ID)
 		}
 	}
-	if len(faults) == 0 && cmp.Diff(called, answered) != "" {
+	if len(faults) == 0 && !maps.Equal(called, answered) {
 		faults = append(faults, "No tool output found for function call.")
 	}
 	return strings.Join(faults, "; ")

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
@@ -154,8 +152,7 @@ func TestSeparatesThoughtsFromText(t *testing.T) {
 			Messages []struct{ Role, Content string }
 		}
 		must.Do(t, json.Unmarshal([]byte(server.bodies[1]), &sent))
-		if diff := cmp.Diff(want.back, sent.Messages[1].Content); diff != "" || sent.Messages[1].Role != "assistant" {
-			t.Errorf("%q goes back as (-want +got):\n%s", text, diff)
-		}
+		must.Same(t, want.back, sent.Messages[1].Content, text, "goes back")
+		must.Same(t, "assistant", sent.Messages[1].Role, text)
 	}
 }

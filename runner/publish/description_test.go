@@ -5,8 +5,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -44,9 +42,8 @@ func TestNotesWarningsAfterTranscriptCloses(t *testing.T) {
 	for _, p := range []*Proposal{open, closed} {
 		m.warnInPull(p, "said", "Said with %s.", token)
 	}
-	if diff := cmp.Diff([]string{"Said with [secret TOKEN]."}, closed.notes); diff != "" || open.notes != nil {
-		t.Errorf("notes of an open transcript: %q; of a closed one (-want +got):\n%s", open.notes, diff)
-	}
+	must.None(t, open.notes, "of an open transcript")
+	must.Same(t, []string{"Said with [secret TOKEN]."}, closed.notes, "of a closed one")
 	must.Same(t, 1, len(m.Record.Warnings()))
 }
 

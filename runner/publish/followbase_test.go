@@ -1,13 +1,13 @@
 package publish
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -57,7 +57,7 @@ func TestChecksRunOnEachNewBase(t *testing.T) {
 			}
 			var out Publication
 			must.Is(t, test.err, Publish(t.Context(), w.toForge(), p, &out))
-			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !cmp.Equal(ran, wanted) || out.Verification.Attempt != len(ran) {
+			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !slices.Equal(ran, wanted) || out.Verification.Attempt != len(ran) {
 				t.Errorf("checked on %q, the base was %q; attempt %d", ran, moves, out.Verification.Attempt)
 			}
 			last := ran[len(ran)-1]
@@ -203,7 +203,7 @@ func TestBundleKeepsItsPack(t *testing.T) {
 	w.onForge("main", "README.md", begun, "Begin earlier")
 	w.publish(w.toForge(), p)
 	after := must.Get(w.Record.Read(record.PackFile))(w.t)
-	if !cmp.Equal(pack, after) || w.Record.Has(record.WorkPackFile) || w.git(w.dir, "status", "--porcelain") != "" {
+	if !bytes.Equal(pack, after) || w.Record.Has(record.WorkPackFile) || w.git(w.dir, "status", "--porcelain") != "" {
 		t.Error("the pack or the checkout was changed")
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -130,9 +128,8 @@ func TestCheckReportsTampering(t *testing.T) {
 			d := ended(t)
 			c.change(t, d)
 			checked := checkRun(t, d)
-			if diff := cmp.Diff(&DirectoryVerification{Head: checked.Head, Differences: c.wrong, Notes: c.notes}, checked); diff != "" || checked.Head == "" {
-				t.Errorf("head %q: %s", checked.Head, diff)
-			}
+			must.Same(t, &DirectoryVerification{Head: checked.Head, Differences: c.wrong, Notes: c.notes}, checked)
+			must.Same(t, true, checked.Head != "", "there is no head")
 		})
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -61,9 +59,8 @@ func TestResumeRepeatsNoWarnings(t *testing.T) {
 	rec.Warn("old", "It was so.")
 	rec.Warn("new", "It is so.")
 	must.Do(t, rec.Begin(transcript.RunStarted{}))
-	if diff := cmp.Diff([]transcript.Type{transcript.TypeWarning}, events()); diff != "" || len(rec.Warnings()) != 2 {
-		t.Errorf("%v %s", rec.Warnings(), diff)
-	}
+	must.Same(t, []transcript.Type{transcript.TypeWarning}, events())
+	must.Same(t, 2, len(rec.Warnings()), rec.Warnings())
 }
 
 func TestParallelCallsWarnOnce(t *testing.T) {
@@ -219,9 +216,9 @@ func TestResultWritesEmptyLists(t *testing.T) {
 		}
 	}
 	want := map[string]any{"level": "none", "layers": []any{}, "work_tree": "checkout"}
-	if diff := cmp.Diff(want, result["sandbox"]); diff != "" || result["exit_code"] != 2.0 || result["version"] != 2.0 {
-		t.Errorf("%s %s", raw, diff)
-	}
+	must.Same[any](t, want, result["sandbox"])
+	must.Same(t, 2.0, result["exit_code"])
+	must.Same(t, 2.0, result["version"])
 }
 
 // What a run comes to know is kept out beside what it knew, whatever that becomes.

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
 
@@ -91,9 +90,8 @@ func (b *bench) parse(r tools.Result) told {
 // ran checks the result of a command that has exited.
 func (b *bench) ran(result tools.Result, want told, failed bool) {
 	b.Helper()
-	if diff := cmp.Diff(want, b.parse(result), cmp.AllowUnexported(told{})); diff != "" || result.Failed != failed {
-		b.Errorf("failed: %t (-want +got):\n%s", result.Failed, diff)
-	}
+	must.Same(b, want, b.parse(result))
+	must.Same(b, failed, result.Failed, "failed")
 }
 
 // pipe makes a named pipe.

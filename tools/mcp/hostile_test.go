@@ -14,8 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
@@ -356,9 +354,9 @@ func TestOffersAllowedTools(t *testing.T) {
 		for _, o := range offered {
 			got = append(got, o.Tool)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" || err != nil || len(s.List().Tools) != 3 {
-			t.Error(diff, err)
-		}
+		must.Do(t, err)
+		must.Same(t, test.want, got)
+		must.Same(t, 3, len(s.List().Tools))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
-	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -249,10 +248,7 @@ func TestListSurvivesJSON(t *testing.T) {
 	var kept List
 	must.Do(t, json.Unmarshal(raw, &kept))
 	before := must.Get(Offer([]List{s.List()}, nil))(t)
-	after, err := Offer([]List{kept}, nil)
-	if diff := cmp.Diff(before, after); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
+	must.Same(t, before, must.Get(Offer([]List{kept}, nil))(t))
 	must.Same(t, "", kept.Changed(s.List()), "it changed")
 	other := s.List()
 	other.Tools = []Listed{{Tool: "weather", Allowed: true, SHA256: "other"}, {Tool: "new", Allowed: true}}

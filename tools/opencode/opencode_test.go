@@ -15,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
 
@@ -151,9 +150,7 @@ func TestRefusals(t *testing.T) {
 		if words, is := strings.CutPrefix(got, "refused: "); !is || !strings.Contains(words, test.want) || strings.Contains(got, "secret\n") || len(words) > 2000 {
 			t.Errorf("%s %.100v: %.300s", test.tool, test.args, got)
 		}
-		if diff := cmp.Diff(before, b.tree()); diff != "" {
-			t.Fatalf("%s %.100v changed the tree:\n%.2000s", test.tool, test.args, diff)
-		}
+		must.Same(t, before, b.tree(), test.tool, test.args, "changed the tree")
 	}
 }
 

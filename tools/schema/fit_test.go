@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
@@ -84,10 +82,8 @@ func TestFitSchema(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := must.Get(Fit(json.RawMessage(test.schema)))(t)
 			must.Same(t, decoded(t, test.want), decoded(t, string(got)))
-			again, err := Fit(got)
-			if diff := cmp.Diff(decoded(t, string(got)), decoded(t, string(again))); diff != "" || err != nil {
-				t.Errorf("what is fit changes: %s, %v", diff, err)
-			}
+			again := must.Get(Fit(got))(t)
+			must.Same(t, decoded(t, string(got)), decoded(t, string(again)), "what is fit changes")
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -34,9 +33,7 @@ func allOrNothing(t *rapid.T, parent string) (outcome string) {
 			s.applyTo(want)
 		}
 	}
-	if diff := cmp.Diff(want.withoutEmpty(), readTree(t, dir).withoutEmpty()); diff != "" {
-		t.Fatalf("%s: %v\n%s", outcome, err, diff)
-	}
+	must.Same(t, want.withoutEmpty(), readTree(t, dir).withoutEmpty(), outcome, err)
 	return outcome
 }
 

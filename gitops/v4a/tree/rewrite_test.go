@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
@@ -165,9 +164,7 @@ func TestRewriteDiffReproducesText(t *testing.T) {
 		}
 		if rapid.IntRange(0, 20).Draw(r, "git") == 0 {
 			gitApply(t, dir, diff)
-			if diff := cmp.Diff(folder{"a \"b\"": now, "new": now}, readTree(r, dir)); diff != "" {
-				r.Error(diff)
-			}
+			must.Same(r, folder{"a \"b\"": now, "new": now}, readTree(r, dir))
 		}
 	})
 }

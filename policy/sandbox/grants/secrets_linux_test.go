@@ -7,10 +7,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/pathname"
@@ -32,18 +31,18 @@ func TestFindSecrets(t *testing.T) {
 	f.Environ = []string{"NETRC=" + in("elsewhere/far"), "HOME=" + in("workspace")}
 	found := must.Get(FindSecrets(t.Context(), f))(t)
 	want := []Secret{
+		{in("workspace/.netrc"), "", in("workspace/.netrc"), true},
 		{in("workspace/conf/cred"), DeniedBy, in("workspace/link/cred"), true},
 		{in("workspace/fourth"), "NETRC", in("elsewhere/far"), true},
 		{in("workspace/link/cred"), DeniedBy, in("workspace/link/cred"), false},
-		{in("workspace/.netrc"), "", in("workspace/.netrc"), true},
 		{in("workspace/second"), DeniedBy, in("workspace/link/cred"), true},
 		{in("workspace/third"), "", in("workspace/vault"), true},
 		{in("workspace/to-come"), DeniedBy, in("workspace/to-come"), false},
 		{in("workspace/vault"), DeniedBy, in("workspace/vault"), true},
 		{in("workspace/vault/inner"), "", in("workspace/vault"), true},
 	}
-	byPath := cmpopts.SortSlices(func(a, b Secret) bool { return a.Path < b.Path })
-	must.Same(t, want, found.Found, byPath)
+	slices.SortFunc(found.Found, func(a, b Secret) int { return strings.Compare(a.Path, b.Path) })
+	must.Same(t, want, found.Found)
 	must.Same(t, []string{f.Workspace}, found.Within)
 }
 

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -69,9 +67,7 @@ func TestShowsWholeOutput(t *testing.T) {
 	if let || !got.Failed || strings.Contains(got.Output, "xx") {
 		t.Errorf("%.100s", got.Output)
 	}
-	if diff := cmp.Diff([]string{"a pass", "b pass", "c failed", "b failed"}, decisions(*events)); diff != "" { // the first that refuses ends it
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{"a pass", "b pass", "c failed", "b failed"}, decisions(*events), "the first that refuses ends it")
 }
 
 func TestShowsTextsOfEdits(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/google/go-cmp/cmp"
 )
 
 // asked are hooks in a folder, which nothing confines, and what is recorded of them.
@@ -173,7 +172,7 @@ func TestParsesAnswers(t *testing.T) {
 				return
 			}
 			must.Do(t, err)
-			must.Same(t, reply{HookAnswer: test.want}, got, cmp.AllowUnexported(reply{}))
+			must.Same(t, reply{HookAnswer: test.want}, got)
 		})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -24,9 +22,7 @@ func TestSeparatesScriptCallsFromModelCalls(t *testing.T) {
 		h.Before(t.Context(), "read_file", call, nil)
 	}
 	want := []transcript.CallRef{{Number: 1}, {Number: 1, Caller: 3}}
-	if got := []transcript.CallRef{(*events)[0].Ref(), (*events)[1].Ref()}; !cmp.Equal(want, got) {
-		t.Errorf("asked of %v, want %v", got, want)
-	}
+	must.Same(t, want, []transcript.CallRef{(*events)[0].Ref(), (*events)[1].Ref()}, "asked of")
 	must.Same(t, []string{"a pass", "a deny"}, decisions(*events))
 
 	said := Answers{ReplaceQuestions: true}

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -28,10 +26,9 @@ func TestShareLeavesPartForStarter(t *testing.T) {
 	limits := agent.Limits{Turns: 100, Calls: 50, Tokens: 10_000, CostUSD: 1}
 	var spent agent.Used
 	for range 4 { // each is what the one before was
-		part, err := equalPart(limits, spent, 5-spent.Turns/20)
-		if diff := cmp.Diff(agent.Used{Turns: 20, Calls: 10, Tokens: 2000, CostUSD: 0.2}, part, cmp.Comparer(near)); diff != "" || err != nil {
-			t.Fatalf("%s\n%v", diff, err)
-		}
+		part := must.Get(equalPart(limits, spent, 5-spent.Turns/20))(t)
+		must.Same(t, agent.Used{Turns: 20, Calls: 10, Tokens: 2000, CostUSD: part.CostUSD}, part)
+		must.Same(t, true, near(0.2, part.CostUSD), part.CostUSD)
 		spent = spent.Add(part)
 	}
 	must.Same(t, 20, limits.Turns-spent.Turns)
@@ -40,10 +37,8 @@ func TestShareLeavesPartForStarter(t *testing.T) {
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
 func TestShareOfUnlimitedIsUnlimited(t *testing.T) {
-	part, err := equalPart(agent.Limits{Turns: 10}, agent.Used{Turns: 2, Calls: 7, Tokens: 9}, 2)
-	if diff := cmp.Diff(agent.Used{Turns: 4}, part); diff != "" || err != nil {
-		t.Errorf("%s\n%v", diff, err)
-	}
+	part := must.Get(equalPart(agent.Limits{Turns: 10}, agent.Used{Turns: 2, Calls: 7, Tokens: 9}, 2))(t)
+	must.Same(t, agent.Used{Turns: 4}, part)
 }
 
 func TestRefusesTooSmallShare(t *testing.T) {
@@ -86,9 +81,9 @@ func TestWaitReturnsAtFirstEnd(t *testing.T) {
 	}()
 	got, timedOut, err := m.Wait(t.Context(), []string{all[0].id, all[1].name}, time.Hour)
 	want := map[string]agents.Status{all[1].name: {State: agents.Completed, Text: "Seen."}}
-	if diff := cmp.Diff(want, got); diff != "" || timedOut || err != nil {
-		t.Errorf("%s, %t, %v", diff, timedOut, err)
-	}
+	must.Do(t, err)
+	must.Same(t, want, got)
+	must.Same(t, false, timedOut)
 	if _, timedOut, _ := m.Wait(t.Context(), []string{all[0].id}, time.Millisecond); !timedOut {
 		t.Error("a wait for one that works is over")
 	}

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
@@ -69,13 +67,10 @@ hooks:
 		must.Do(t, err, "the matcher", matcher)
 		j.Model.Tools = "toy" // the keys of jobs were made before the row was added
 		first, page := workWithToys(t, j)
-		if want := []string{"Put a.txt.", "Put b.txt.", "refused"}; !cmp.Equal(want, first) {
-			t.Errorf("with a hook on %s: %s", matcher, cmp.Diff(want, first))
-		}
+		must.Same(t, []string{"Put a.txt.", "Put b.txt.", "refused"}, first, "with a hook on", matcher)
 		must.Contain(t, page, `<b>put</b> <code>a.txt</code>`, `Wrote <code>a.txt</code></p><pre class="change"><ins><span>new`)
-		if again, _ := workWithToys(t, j); !cmp.Equal(first, again) {
-			t.Errorf("a replay: %s", cmp.Diff(first, again))
-		}
+		again, _ := workWithToys(t, j)
+		must.Same(t, first, again, "a replay")
 	}
 	must.Fail(t, "", must.Err(job.Load(config.Layer{Kind: config.FileLayer, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", "puts", 1))})), "a matcher of no tool is taken")
 }

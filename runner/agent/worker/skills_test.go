@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -33,9 +31,8 @@ func TestGivesSkillOnceAndKeepsIt(t *testing.T) {
 		"Say [secret TOKEN].\n\n[7 more bytes are left out here; they stand in \"../../.agents/skills/release/SKILL.md\".]\n\n",
 		"[The skill lies in the folder \"../../.agents/skills/release\". Its other files, from there:\n- \"a b.sh\"\n- \"q\\\".md\"\nand 3 more\nIt says of what it needs: \"Needs git.\"]\n</skill_content id=\"",
 	)
-	if diff := cmp.Diff(map[string]any{transcript.SkillDetail: "release", "path": ".agents/skills/release/SKILL.md", "sha256": "00"}, first.Detail); first.Failed || diff != "" {
-		t.Errorf("failed %v, detail (-want +got):\n%s", first.Failed, diff)
-	}
+	must.Same(t, map[string]any{transcript.SkillDetail: "release", "path": ".agents/skills/release/SKILL.md", "sha256": "00"}, first.Detail)
+	must.Same(t, false, first.Failed)
 	must.Same(t, []string{first.Output}, a.keptSkills(), "kept")
 	if second := a.loadSkill(tools.Call{}, "release"); second.Failed || second.Detail != nil || !strings.Contains(second.Output, "stands above") {
 		t.Errorf("the second time: %+v", second)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
@@ -33,9 +31,9 @@ func TestChoosesToolsetByModel(t *testing.T) {
 	} {
 		t.Run(test.model+" "+test.form, func(t *testing.T) {
 			p := toolsetOf(catalog.ProfileOf(test.model), test.form)
-			if diff := cmp.Diff(test.runs, p.CommandTools); diff != "" || p.Shell != test.shell || p.Patch != test.patch {
-				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.Shell, p.Patch, diff)
-			}
+			must.Same(t, test.runs, p.CommandTools)
+			must.Same(t, test.shell, p.Shell)
+			must.Same(t, test.patch, p.Patch)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 )
 
@@ -290,9 +288,7 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 	asYAML := must.Get(json.Marshal(inSchema))(t)
 	want := mustLoadTemplate(t, setting(path, ""))
 	for from, value := range map[string]string{"schema": string(asYAML), "document": inDocument} {
-		if got := mustLoadTemplate(t, setting(path, value)); !reflect.DeepEqual(want, got) {
-			t.Errorf("%s: the default %s of the %s is another:\n%s", path, value, from, cmp.Diff(want, got))
-		}
+		must.Same(t, want, mustLoadTemplate(t, setting(path, value)), path, "has another default than", value, "of the", from)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -34,9 +32,8 @@ func TestProofWithoutTimeIsUnknown(t *testing.T) {
 	run := `for f in *_test.sh; do test ! -e $f || sh $f; done`
 	change := map[string]string{"tracked": "base\nchange\n", "a_test.sh": "grep change tracked"}
 	table := judged(t, proving(run), time.Now().Add(-time.Hour), nil, change)
-	if diff := cmp.Diff([]string{"a_test.sh unknown false the time for it was over"}, classes(table)); diff != "" || !table.Passed {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"a_test.sh unknown false the time for it was over"}, classes(table))
+	must.Same(t, true, table.Passed)
 	must.Same(t, "", DescribeUnproven(table), "the agent is told of what it can't mend")
 	table = judged(t, proving(run), time.Now().Add(time.Hour), nil, change)
 	must.Same(t, []string{"a_test.sh proven false"}, classes(table))
@@ -104,7 +101,6 @@ func TestReportsFlakyCheckOnChange(t *testing.T) {
 	j := proving("test ! -e a_test.sh || test -e " + seen + " || { touch " + seen + "; false; }")
 	j.Verify[0].Rerun, j.Verify[0].Flaky = 1, "accept"
 	table := judged(t, j, time.Time{}, nil, map[string]string{"tracked": "base\nchange\n", "a_test.sh": "true"})
-	if diff := cmp.Diff([]string{"a_test.sh flaky false the check is flaky on the change"}, classes(table)); diff != "" || !table.Passed {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"a_test.sh flaky false the check is flaky on the change"}, classes(table))
+	must.Same(t, true, table.Passed)
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -42,9 +40,9 @@ func TestRecordsScriptsTurningCheckGreen(t *testing.T) {
 				j.Setup = []job.SetupStep{{Run: test.setup}}
 			}
 			table := judged(t, j, time.Time{}, base, test.change)
-			if diff := cmp.Diff(test.want, table.BrokenOldTests()); diff != "" || !table.Passed || table.Rows[0].Before != "red" {
-				t.Errorf("before %s, passed %t: %s", table.Rows[0].Before, table.Passed, diff)
-			}
+			must.Same(t, test.want, table.BrokenOldTests())
+			must.Same(t, true, table.Passed)
+			must.Same(t, "red", table.Rows[0].Before)
 		})
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -87,9 +85,9 @@ func TestComparesTestsWithBase(t *testing.T) {
 					fresh = append(fresh, test.Name)
 				}
 			}
-			if row.DescribeTests() != c.want || !cmp.Equal(fresh, c.fresh) || !cmp.Equal(row.Fixed, c.mended) {
-				t.Errorf("%q, new %q, fixed %q", row.DescribeTests(), fresh, row.Fixed)
-			}
+			must.Same(t, c.want, row.DescribeTests())
+			must.Same(t, c.fresh, fresh, "new")
+			must.Same(t, c.mended, row.Fixed, "fixed")
 			must.Same(t, (row.Tail == ""), c.outputs[len(c.outputs)-1] == "", row.Tail)
 		})
 	}

@@ -2,10 +2,9 @@ package workspace
 
 import (
 	"context"
+	"maps"
 	"os"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -63,7 +62,7 @@ func mergeIsFinished(t *testing.T, dies bool) {
 		return nil
 	}()
 	if dies {
-		if half := tree.Files(); died == nil || cmp.Equal(half, before) || cmp.Equal(half, want) {
+		if half := tree.Files(); died == nil || maps.Equal(half, before) || maps.Equal(half, want) {
 			t.Fatalf("it was to die in the middle of the merge: %v, %v", died, half)
 		}
 		must.Do(t, w.Close())

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -25,9 +23,8 @@ func TestExcludesHiddenFiles(t *testing.T) {
 	hidden := must.Get(w.ExcludeSecrets(&grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{
 		secretAt(w, "made.pem", grants.DeniedBy), outside, secretAt(w, "README", ""), // known by its place alone
 	}}))(t)
-	if diff := cmp.Diff([]string{w.WorkDir("made.pem"), outside.Path}, hidden.Paths()); diff != "" || w.HiddenFiles() != hidden {
-		t.Errorf("hidden (-want +got):\n%s", diff)
-	}
+	must.Same(t, []string{w.WorkDir("made.pem"), outside.Path}, hidden.Paths(), "hidden")
+	must.Same(t, true, w.HiddenFiles() == hidden, "others are hidden")
 	tree.Write("made.pem", "secret")
 	tree.Write("README", "changed\n")
 	if taken := change(t, w); len(taken.Files) != 1 || taken.Files[0].Path != "README" {

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
@@ -79,7 +77,7 @@ func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
 	for _, warning := range w.rec.Warnings() {
 		got = append(got, warning.Code)
 	}
-	must.Same(t, "", gocmp.Diff(codes, got))
+	must.Same(t, codes, got)
 }
 
 func TestExplainsUnusableCheckout(t *testing.T) {
@@ -260,7 +258,7 @@ func TestCopiesUntrackedFilesForChecks(t *testing.T) {
 	tree.Write("agent", "made later")
 	must.Do(t, w.CopyUntracked(t.Context()))
 	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
-	must.Same(t, "", gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()))
+	must.Same(t, want, gittest.Repo{T: t, Dir: w.UntrackedDir()}.Files())
 	w.rec.Remove(untrackedFolder)
 	must.Do(t, w.RecopyUntracked(t.Context()))
 	tree.Remove("ignored")

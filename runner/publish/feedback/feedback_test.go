@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -41,9 +39,8 @@ func TestPlacesFindingsOnDiffLines(t *testing.T) {
 		{"picture.png", 1, 1, forge.LineComment{}},
 	} {
 		got, ok := positionOf(finding{Path: c.path, Line: c.line, EndLine: c.end}, files)
-		if diff := cmp.Diff(c.want, got); diff != "" || ok != (c.want.Line > 0) {
-			t.Errorf("%s:%d-%d: %s", c.path, c.line, c.end, diff)
-		}
+		must.Same(t, c.want, got, c)
+		must.Same(t, c.want.Line > 0, ok, c)
 	}
 }
 

@@ -4,10 +4,9 @@ package golden
 import (
 	"flag"
 	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and the generated parts of the documentation")
@@ -16,18 +15,8 @@ var update = flag.Bool("update", false, "rewrite the golden files and the genera
 func Compare[T ~string | ~[]byte](t testing.TB, path string, got T) {
 	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, string(got))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); go test with -update rewrites it:\n%s", path, diff)
-	}
+	want := must.Get(os.ReadFile(path))(t)
+	must.Same(t, string(want), string(got), path, "differs; go test with -update rewrites it")
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
@@ -146,10 +144,7 @@ func TestSurveyMatchesProject(t *testing.T) {
 	for name, visit := range map[string]func(*transcript.View, transcript.Event) error{
 		"alone": nil, "visited": func(*transcript.View, transcript.Event) error { return nil },
 	} {
-		got, err := transcript.FoldEvents(strings.NewReader(log), visit)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
-		}
+		must.Same(t, want, must.Get(transcript.FoldEvents(strings.NewReader(log), visit))(t), name)
 	}
 }
 
@@ -161,9 +156,8 @@ func TestSurveyVisitsFoldedEvents(t *testing.T) {
 		return nil
 	})
 	want := []string{"run.started r 0", "later.type r 0", "model.request r 0", "model.response r 1"}
-	if diff := cmp.Diff(want, seen); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	must.Do(t, err)
+	must.Same(t, want, seen)
 	enough := errors.New("enough")
 	must.Is(t, enough, must.Err(transcript.FoldEvents(strings.NewReader(log), func(*transcript.View, transcript.Event) error { return enough })), "an error of who looks at events")
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -91,9 +89,8 @@ func TestSortsDifferencesByCall(t *testing.T) {
 	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
 	found := must.Get(r.CompareOutputs(recorded, rec.Directory, "/tmp/new"))(t)
 	want := []string{"call 1 (exec_command)", "call 2 (exec_command)", "call 4 (exec_command)", "call 4.1 (exec_command)", "call 4.2 (exec_command)", "call 5 (exec_command)", "call 16 (exec_command)"}
-	if diff := cmp.Diff(want, what(found)); diff != "" || recorded[0].Number != 2 {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, want, what(found))
+	must.Same(t, 2, recorded[0].Number)
 }
 
 // What was cut is compared as a whole: a longer duration moves the place of the cut.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
@@ -107,9 +105,9 @@ func TestReadsWorkflowRunsAndCheckSuites(t *testing.T) {
 	wantRun := &actions.Checks{
 		Name: "CI", Conclusion: "failure", HeadSHA: "009b8a3a9ccbb128af87f9b1c0f4c62e8a304f6d", HeadRepository: &actions.Repository{FullName: "o/r"},
 	}
-	if diff := cmp.Diff(wantRun, ran.WorkflowRun); diff != "" || ran.Action != "completed" || ran.CheckSuite != nil {
-		t.Error(diff)
-	}
+	must.Same(t, wantRun, ran.WorkflowRun)
+	must.Same(t, "completed", ran.Action)
+	must.Same(t, nil, ran.CheckSuite)
 	suite := read(t, "check_suite", `{"action": "completed", "check_suite": {"id": 5, "node_id": "x", "head_branch": null, "head_sha": "c0", "status": "completed",
 		"conclusion": "timed_out", "before": null, "after": null, "pull_requests": [], "app": {"id": 29310, "slug": "octoapp", "name": "Octo App"}, "latest_check_runs_count": 1}, `+sender+`}`)
 	wantSuite := &actions.Checks{Conclusion: "timed_out", HeadSHA: "c0"}

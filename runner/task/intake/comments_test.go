@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
@@ -157,9 +155,8 @@ func TestHandlesForbiddenPermissionLookup(t *testing.T) {
 		fails["permission "+login] = &forge.Error{Kind: forge.Forbidden, Message: "must have push access"}
 	}
 	task, err := sourceOf(t, &server{issues: issues, fails: fails}, named("trusted"), "", "").Read(t.Context(), nil)
-	if diff := cmp.Diff([]string{"issue author", "comment octo"}, authorsOf(task.Text)); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
+	must.Do(t, err)
+	must.Same(t, []string{"issue author", "comment octo"}, authorsOf(task.Text))
 	must.Same(t, "forge_failed/forbidden", outcometest.End(must.Err(sourceOf(t, &server{issues: issues, fails: fails}, trusting(), "issues", labeled).Read(t.Context(), nil))))
 }
 

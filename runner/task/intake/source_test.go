@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -117,9 +115,8 @@ func TestReadRequest(t *testing.T) {
 		if task.Source != "event" || task.Key != c.key || task.Branch != "agent-ci/"+c.key || task.Name != c.name || task.ProgressOn != c.progressOn || task.Trigger != c.trigger {
 			t.Errorf("%s: %+v", name, task)
 		}
-		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || len(task.InputDigest) != 64 {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Same(t, c.want, authorsOf(task.Text), name)
+		must.Same(t, 64, len(task.InputDigest), name)
 		must.Same(t, c.warns, codesOf(s.Record.Warnings()), name)
 	}
 }

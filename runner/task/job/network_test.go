@@ -9,8 +9,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestReadsNetworkAsWordOrHosts(t *testing.T) {
@@ -132,9 +130,8 @@ func TestEncodesAndDescribesNetworks(t *testing.T) {
 		must.Same(t, test.encoded, string(raw), raw, "for a reader", test.network)
 		must.Same(t, test.reader, test.network.String(), raw, "for a reader", test.network)
 		var again Network
-		if err := json.Unmarshal(raw, &again); err != nil || cmp.Diff(test.network, again) != "" {
-			t.Errorf("%s is read as %v, %v", raw, again, err)
-		}
+		must.Do(t, json.Unmarshal(raw, &again), raw)
+		must.Same(t, test.network, again, raw)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 // changeSince is what an output, or a report, tells of a test that failed before.
@@ -55,9 +54,9 @@ func TestCountsNoUnrunTestAsFixed(t *testing.T) {
 		"a skip of the same name":  {"a", "TAP version 13\n1..2\nok 1 - a\nok 2 - a # SKIP\n"},
 	} {
 		got, now := changeSince(t, c.failed, c.output)
-		if diff := cmp.Diff(Change{}, got); diff != "" || !now.hasAny() || now.Passed(c.failed) {
-			t.Errorf("%s: known: %v, passed: %v, %s", name, now.hasAny(), now.Passed(c.failed), diff)
-		}
+		must.Same(t, Change{}, got, name)
+		must.Same(t, true, now.hasAny(), name, "is unknown")
+		must.Same(t, false, now.Passed(c.failed), name, "passed")
 	}
 }
 
@@ -83,9 +82,8 @@ func TestCountsPassedTestAsFixed(t *testing.T) {
 		if c.silent {
 			want = Change{Silent: []string{c.failed}}
 		}
-		if got, _ := changeSince(t, c.failed, c.output); !cmp.Equal(want, got) {
-			t.Errorf("%s: %s", name, cmp.Diff(want, got))
-		}
+		got, _ := changeSince(t, c.failed, c.output)
+		must.Same(t, want, got, name)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -36,7 +34,7 @@ func TestParsesUnifiedDiffs(t *testing.T) {
 		"a": {{Context: []string{"line 1"}, Lines: []v4a.Line{{Kind: v4a.Remove, Text: "x"}, {Kind: v4a.Insert, Text: "y"}, {Kind: v4a.Insert, Text: "diff --git a/b b/b"}}}},
 		"ä": {{Context: []string{"line 3", "f()"}, Lines: []v4a.Line{{Kind: v4a.Keep, Text: "k"}, {Kind: v4a.Remove, Text: "z"}}}},
 	}
-	must.Same(t, want, got, cmp.AllowUnexported(v4a.Hunk{}))
+	must.Same(t, want, got)
 	for _, broken := range []string{"", "@@ -1 +1 @@\n-x", "--- a/a\n@@ -1,999999999 +1 @@", "--- a/a\n@@ -1 +1 @@\n\n", "+++ x\n@@ -1 +1 @@\n x"} {
 		parseUnified(broken)
 	}

@@ -2,11 +2,9 @@ package timeline
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -23,7 +21,7 @@ func TestEveryEventTypeHasRow(t *testing.T) {
 		kind := transcript.Type(m[1])
 		event := transcript.Decode(eventlog.Event{Type: kind, Data: []byte("{}")})
 		e := Describe(event)
-		unknown := cmp.Equal(e, detail("**%s**", string(kind)), cmpopts.EquateEmpty())
+		unknown := reflect.DeepEqual(e, detail("**%s**", string(kind)))
 		if (event.Damage != nil || unknown) && kind != transcript.TypeModelResponse {
 			t.Errorf("%s has no row: %v", kind, event.Damage)
 		}
