@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 )
@@ -219,46 +218,59 @@ func TestOutputFilesGetSafeNames(t *testing.T) {
 }
 
 func TestCaptureKeepsEnds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sizes := rapid.SliceOfN(rapid.IntRange(0, 400_000), 0, 12).Draw(t, "sizes")
+	source := make([]byte, 12*400_000)
+	for i := range source {
+		source[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	for range 100 {
+		var sizes []int
 		c := new(Outputs).Capture("x")
-		var all []byte
-		for _, size := range sizes {
-			piece := make([]byte, size)
-			for i := range piece {
-				piece[i] = byte(len(all) + i*7)
-			}
-			all = append(all, piece...)
-			c.Write(piece)
+		rest := source
+		for range rand.IntN(13) {
+			size := rand.IntN([]int{1, 100, 400_001, 400_001}[rand.IntN(4)])
+			sizes = append(sizes, size)
+			c.Write(rest[:size])
+			rest = rest[size:]
 		}
+		all := source[:len(source)-len(rest)]
 		p := c.Take()
 		if p.Bytes() != int64(len(all)) {
-			t.Fatalf("counted %d bytes of %d", p.Bytes(), len(all))
+			t.Fatalf("counted %d bytes of %d", p.Bytes(), sizes)
 		}
 		switch {
 		case len(all) <= memoryLimit:
 			if !bytes.Equal(p.head, all) || p.spool != nil {
-				t.Fatal("a short output is not kept whole")
+				t.Fatalf("a short output of %d is not kept whole", sizes)
 			}
 		case !bytes.HasPrefix(all, p.head) || !bytes.HasSuffix(all, p.tail) || len(p.head)+len(p.tail) != memoryLimit:
-			t.Fatalf("%d bytes at the head and %d at the tail are not the ends", len(p.head), len(p.tail))
+			t.Fatalf("%d bytes at the head and %d at the tail are not the ends of %d", len(p.head), len(p.tail), sizes)
 		}
 		if again := c.Take(); again.Bytes() != 0 {
 			t.Fatal("the second Take is not empty")
 		}
-	})
+	}
 }
 
 func TestCutKeepsWholeRunes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.String().Draw(t, "text")
-		n := rapid.IntRange(0, len(text)+1).Draw(t, "n")
-		head, tail := firstBytes(text, n), lastBytes(text, n)
-		if len(head) > n || len(tail) > n || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
-			t.Fatalf("head %q, tail %q of %d bytes", head, tail, n)
+	texts := []string{""}
+	for range 5 {
+		var longer []string
+		for _, text := range texts {
+			for _, r := range "a\né€😀" {
+				longer = append(longer, text+string(r))
+			}
 		}
-		if !utf8.ValidString(head) || !utf8.ValidString(tail) {
-			t.Fatalf("a rune is cut in two: %q, %q", head, tail)
+		texts = longer
+	}
+	for _, text := range texts {
+		for n := range len(text) + 2 {
+			head, tail := firstBytes(text, n), lastBytes(text, n)
+			if len(head) > n || len(tail) > n || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
+				t.Fatalf("head %q, tail %q of %d bytes of %q", head, tail, n, text)
+			}
+			if !utf8.ValidString(head) || !utf8.ValidString(tail) {
+				t.Fatalf("a rune of %q is cut in two: %q, %q", text, head, tail)
+			}
 		}
-	})
+	}
 }
