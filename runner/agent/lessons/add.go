@@ -26,7 +26,7 @@ const fileHead = "# Lessons of runs of agent-ci on this repository: get_memory t
 // Append returns the content of a lessons file with more added at the end of its list. It keeps the existing bytes.
 // It returns an error if the result would not be a valid file with exactly these lessons.
 func Append(data []byte, more []memory.Lesson) ([]byte, error) {
-	before, problems := Parse(Path, data)
+	before, problems := Parse(data)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -41,7 +41,7 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	for _, l := range more {
 		added.WriteString(strings.ReplaceAll(yamlEntry(l, indent), "\n", lineEnd(data)))
 	}
-	after, problems := Parse(Path, added.Bytes())
+	after, problems := Parse(added.Bytes())
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("%d lessons do not go behind those of %s: %w", len(more), Path, errors.New(problems[0].String()))
 	}
@@ -117,8 +117,8 @@ func RestoreLineEnds(before, now []byte) []byte {
 // appended returns the lessons appended to a file between its contents before and now, and the content that appending
 // them gives. Both are nil if a content has problems, or if now has fewer lessons.
 func appended(before, now []byte) (added []memory.Lesson, expected []byte) {
-	earlier, problems := Parse(Path, before)
-	current, currentProblems := Parse(Path, now)
+	earlier, problems := Parse(before)
+	current, currentProblems := Parse(now)
 	switch {
 	case len(problems)+len(currentProblems) > 0 || len(current) < len(earlier):
 		return nil, nil

@@ -29,17 +29,17 @@ const (
 	maxProblems = 100
 )
 
-// Parse returns the lessons in a file's content. name is the file's name in problems. An empty file has no lessons.
+// Parse returns the lessons in the content of the lessons file. An empty file has no lessons.
 // If there are problems, ignore the lessons.
-func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
-	r := &reader{file: name}
+func Parse(data []byte) ([]memory.Lesson, config.Problems) {
+	var r reader
 	if len(data) > MaxSize {
-		return nil, TooLarge(name)
+		return nil, TooLarge()
 	}
 	if len(data) == 0 {
 		return nil, nil
 	}
-	root, problems := config.ParseDocument(name, data)
+	root, problems := config.ParseDocument(Path, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -47,29 +47,26 @@ func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 }
 
 // TooLarge returns the problem of a file over MaxSize bytes.
-func TooLarge(name string) config.Problems {
-	return fileProblem(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
+func TooLarge() config.Problems {
+	return fileProblem(fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
 }
 
 // NoFile returns the problem of a path that is not a regular file.
-func NoFile(name string) config.Problems {
-	return fileProblem(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
+func NoFile() config.Problems {
+	return fileProblem("is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
 }
 
 // fileProblem returns a problem of the whole file.
-func fileProblem(name, message string) config.Problems {
-	return config.Problems{{File: name, Line: 1, Column: 1, Message: message}}
+func fileProblem(message string) config.Problems {
+	return config.Problems{{File: Path, Line: 1, Column: 1, Message: message}}
 }
 
-// reader parses a file and collects its problems.
-type reader struct {
-	file     string
-	problems config.Problems
-}
+// reader parses the file and collects its problems.
+type reader struct{ problems config.Problems }
 
 // addProblemAt adds a problem at a node's line and column. key is the path of the value in the file.
 func (r *reader) addProblemAt(node *yaml.Node, key, format string, args ...any) {
-	r.add(config.Problem{File: r.file, Line: node.Line, Column: node.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+	r.add(config.Problem{File: Path, Line: node.Line, Column: node.Column, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 // add adds a problem, up to maxProblems.
@@ -169,7 +166,7 @@ func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[strin
 		case name.Kind != yaml.ScalarNode || usesYAMLFeatures(name) || usesYAMLFeatures(pair[1]):
 			r.addProblemAt(name, key, "anchors, aliases, tags and keys that are no text are not allowed")
 		case !slices.Contains(wanted, name.Value):
-			r.add(config.Problem{File: r.file, Line: name.Line, Column: name.Column, Key: inner, Message: "unknown key", Suggestion: config.Nearest(name.Value, wanted)})
+			r.add(config.Problem{File: Path, Line: name.Line, Column: name.Column, Key: inner, Message: "unknown key", Suggestion: config.Nearest(name.Value, wanted)})
 		case found[name.Value] != nil:
 			r.addProblemAt(name, inner, "is given twice, the first time in line %d", found[name.Value].Line)
 		default:

@@ -21,11 +21,11 @@ lessons:
 var first = memory.Lesson{ID: "l-1", Claim: "The port is 80.", Evidence: []string{"a/b.go@0123456", "check:unit tests"}, Run: "r1", Date: "2026-01-31"}
 
 func TestParsesLessons(t *testing.T) {
-	got, problems := Parse(Path, []byte(kept))
+	got, problems := Parse([]byte(kept))
 	must.Same(t, []memory.Lesson{first}, got, problems)
 	must.None(t, problems)
 	for _, empty := range []string{"", "version: 1\nlessons:\n", "version: 1\nlessons: []\n"} {
-		if got, problems := Parse(Path, []byte(empty)); len(got)+len(problems) > 0 {
+		if got, problems := Parse([]byte(empty)); len(got)+len(problems) > 0 {
 			t.Errorf("%q: %v, %v", empty, got, problems)
 		}
 	}
@@ -61,12 +61,12 @@ func TestReportsMistakes(t *testing.T) {
 		{"large", kept + strings.Repeat("# x\n", 10<<20/4), "lessons.yml:1:1: is larger than 256 KiB"},
 		{"many", "version: 1\nlessons:\n" + strings.Repeat("  - x\n", 501), "lessons.yml:3:3: lessons: has 501 entries, more than 500"},
 	} {
-		_, problems := Parse(Path, []byte(test.text))
+		_, problems := Parse([]byte(test.text))
 		if len(problems) == 0 || !strings.Contains(problems[0].String(), test.want) {
 			t.Errorf("%s: got %v, want %s", test.name, problems, test.want)
 		}
 	}
-	if _, problems := Parse(Path, []byte("version: 1\nlessons:\n"+strings.Repeat("  - {}\n", 400))); len(problems) != maxProblems {
+	if _, problems := Parse([]byte("version: 1\nlessons:\n" + strings.Repeat("  - {}\n", 400))); len(problems) != maxProblems {
 		t.Errorf("%d problems are told", len(problems))
 	}
 }
@@ -78,13 +78,13 @@ func TestAppendKeepsEarlierLessons(t *testing.T) {
 		strings.ReplaceAll(kept, "\n", "\r\n"), strings.ReplaceAll(strings.TrimSuffix(kept, "\n"), "\n", "\r\n"),
 		"version: 1\nlessons:\n- " + strings.ReplaceAll(strings.TrimPrefix(strings.SplitAfterN(kept, "lessons:\n", 2)[1], "  - "), "\n    ", "\n  "),
 	} {
-		was, _ := Parse(Path, []byte(before))
+		was, _ := Parse([]byte(before))
 		after, err := Append([]byte(before), []memory.Lesson{second})
 		if err != nil {
 			t.Errorf("%q: %v", before, err)
 			continue
 		}
-		got, problems := Parse(Path, after)
+		got, problems := Parse(after)
 		must.Same(t, append(was, second), got, before, problems)
 		must.None(t, problems, before)
 		if !strings.Contains(before, "[]") && !bytes.HasPrefix(after, []byte(before)) {
@@ -158,7 +158,7 @@ func FuzzParse(f *testing.F) {
 	}
 	more := []memory.Lesson{{ID: "zz-added", Claim: "c", Evidence: []string{"run:r"}, Run: "r", Date: "2026-01-31"}}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		all, problems := Parse(Path, data)
+		all, problems := Parse(data)
 		if len(problems) > 0 {
 			return
 		}
@@ -171,7 +171,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, problems := Parse(Path, after)
+		got, problems := Parse(after)
 		must.Same(t, append(all, more...), got, problems)
 		must.None(t, problems)
 	})

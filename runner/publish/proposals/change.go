@@ -109,7 +109,7 @@ func (l *Lessons) addNewLessons(ctx context.Context, change *gitops.ChangeSet, a
 	if err != nil {
 		return change, nil, err
 	}
-	known, _ := lessons.Parse(lessons.Path, before)
+	known, _ := lessons.Parse(before)
 	if all = lessons.Unknown(known, all); len(all) == 0 {
 		return change, nil, nil
 	}
@@ -257,7 +257,7 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 	if err != nil {
 		return nil, err
 	}
-	parsed, _ := lessons.Parse(lessons.Path, after)
+	parsed, _ := lessons.Parse(after)
 	added, onlyAdded := lessons.Added(before, after, parsed)
 	if !onlyAdded || len(added) > maxCarried || l.job.Memory.Propose != job.ProposeInChange {
 		l.rec.Warn("lessons_left_out", "The lessons of the earlier run are not taken over (memory.propose).")

@@ -19,7 +19,7 @@ func readBase(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	all, problems := lessons.Parse(lessons.Path, raw)
+	all, problems := lessons.Parse(raw)
 	if len(problems) > 0 {
 		return raw, nil, problems
 	}
@@ -32,14 +32,14 @@ func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	raw, err := in.ReadFile(tree, lessons.Path, lessons.MaxSize)
 	switch {
 	case errors.As(err, new(*gitops.TooLargeError)):
-		return nil, lessons.TooLarge(lessons.Path)
+		return nil, lessons.TooLarge()
 	case !errors.Is(err, fs.ErrNotExist):
 		return raw, err
 	}
 	if free, err := isPathFree(in, tree); err != nil || free {
 		return nil, err
 	}
-	return nil, lessons.NoFile(lessons.Path)
+	return nil, lessons.NoFile()
 }
 
 // isPathFree reports whether a tree has nothing at the path of the lessons file, and only folders above it.
