@@ -29,11 +29,10 @@ const (
 
 // Artifact is an archive that a workflow run uploaded. The workflow chooses all fields.
 type Artifact struct {
-	ID      int64     `json:"id"`
-	Name    string    `json:"name"`
-	Expired bool      `json:"expired"`
-	Created time.Time `json:"created_at"`
-	Digest  string    `json:"digest"` // digest of the archive, "sha256:" and hex digits; "" for an old artifact
+	ID      int64  `json:"id"`
+	Name    string `json:"name"`
+	Expired bool   `json:"expired"`
+	Digest  string `json:"digest"` // digest of the archive, "sha256:" and hex digits; "" for an old artifact
 }
 
 // readActions is the permission to read artifacts.

@@ -32,7 +32,6 @@ type (
 	}
 	labelsObject struct {
 		Labels []string `json:"labels"`
-		Reason string   `json:"reason"`
 	}
 	commentObject struct {
 		Comment string `json:"comment"`

@@ -175,7 +175,7 @@ func (f *Folder) runStarted(e Event, d RunStarted) {
 // time without events.
 func (f *Folder) runResumed(e Event, d RunResumed) {
 	v := f.view
-	v.Resumed, v.Finished = &d, nil
+	v.Finished = nil
 	v.markUsesIncomplete()
 	if d.WorkTree != "" {
 		v.Policy.WorkTree, v.Policy.NoOverlay = d.WorkTree, ""

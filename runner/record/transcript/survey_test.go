@@ -3,7 +3,6 @@ package transcript_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -118,12 +117,12 @@ func TestSurveyTracksWork(t *testing.T) {
 
 func TestSurveyTracksResume(t *testing.T) {
 	view := surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled}))
-	if view.Finished == nil || view.Resumed != nil || !view.StartedWork() {
-		t.Errorf("stopped: finished %v, resumed %v, begun %t", view.Finished, view.Resumed, view.StartedWork())
+	if view.Finished == nil || !view.StartedWork() {
+		t.Errorf("stopped: finished %v, begun %t", view.Finished, view.StartedWork())
 	}
 	view = surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled, resumed}))
-	if view.Finished != nil || view.Resumed == nil || !slices.Equal(view.Resumed.Limits, []string{"limits.turns=9"}) {
-		t.Errorf("went on: finished %v, resumed %+v", view.Finished, view.Resumed)
+	if view.Finished != nil {
+		t.Errorf("went on: finished %v", view.Finished)
 	}
 	view = surveyed(t, transcripttest.Recorded(t, []happening{started, resumed, placed, resumed, cancelled}))
 	if view.Finished == nil || view.Finished.Outcome != "cancelled" {

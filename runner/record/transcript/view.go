@@ -10,7 +10,6 @@ import (
 // has only the last one.
 type View struct {
 	Started   RunStarted
-	Resumed   *RunResumed  // the last resume; nil if there was none
 	Finished  *RunFinished // nil for a running or killed run
 	Task      Task
 	Workspace Workspace

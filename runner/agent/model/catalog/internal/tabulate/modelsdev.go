@@ -29,8 +29,6 @@ type publishedModel struct {
 		Values []*string `json:"values"`
 	} `json:"reasoning_options"`
 	Calls        bool           `json:"tool_call"`
-	Released     string         `json:"release_date"`
-	Status       string         `json:"status"`
 	Cost         *publishedCost `json:"cost"`
 	Limit        struct{ Context, Input, Output int64 }
 	Modalities   struct{ Input []string }
