@@ -65,7 +65,7 @@ func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	mergedChange, err := m.mergeChild(ctx, c, state.mergeTree)
 	if conflict, isConflict := errors.AsType[*gitops.MergeError](err); isConflict {
 		m.settleMerge(c, conflicted)
-		return m.describeConflict(c, state.allChanges.Tree, conflict)
+		return m.describeConflict(c, state.allChanges.Tree, conflict), nil
 	}
 	if err != nil {
 		return tools.Result{}, err
@@ -241,7 +241,7 @@ const maxConflictBytes = 1 << 20
 
 // describeConflict returns the tool result for a merge with conflicts. It saves the child's versions of the files where
 // the agent can read them.
-func (m *member) describeConflict(c *child, tree gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
+func (m *member) describeConflict(c *child, tree gitops.Tree, conflict *gitops.MergeError) tools.Result {
 	o := m.team.options
 	var s strings.Builder
 	var paths []string
@@ -257,7 +257,7 @@ func (m *member) describeConflict(c *child, tree gitops.Tree, conflict *gitops.M
 		}
 	}
 	s.WriteString("\nMake your side fit, or tell the agent what to change, and call merge_agent again; a change that is not taken over in the end is dropped.")
-	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}, nil
+	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}
 }
 
 // saveConflicting saves the child's version of a file where the agent can read it. It returns the saved file's path,
