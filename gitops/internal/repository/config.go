@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -72,11 +73,11 @@ func (d FilterDriver) LFS() bool {
 	return d.Active()
 }
 
-// FetchesLFS reports whether the driver is git-lfs and downloads contents at checkout. getenv is
-// asked for GIT_LFS_SKIP_SMUDGE.
-func (d FilterDriver) FetchesLFS(getenv func(string) string) bool {
+// FetchesLFS reports whether the driver is git-lfs and downloads contents at checkout. The
+// variable GIT_LFS_SKIP_SMUDGE prevents that.
+func (d FilterDriver) FetchesLFS() bool {
 	command := cmp.Or(d["process"], d["smudge"]) // git prefers process
-	return d.LFS() && command != "" && !strings.Contains(command, " --skip") && !isTrue(getenv("GIT_LFS_SKIP_SMUDGE"))
+	return d.LFS() && command != "" && !strings.Contains(command, " --skip") && !isTrue(os.Getenv("GIT_LFS_SKIP_SMUDGE"))
 }
 
 // lfsCommands lists the commands that git-lfs installs, including those of --skip-smudge.
@@ -226,8 +227,8 @@ func newSettings(vars []variable, home string) Settings {
 
 // useDefaultRules sets the default paths of the user's ignore and attribute rules, if none are
 // configured.
-func (s *Settings) useDefaultRules(getenv func(string) string) {
-	dir := filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config")), "git")
+func (s *Settings) useDefaultRules() {
+	dir := filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config")), "git")
 	s.excludesFile = cmp.Or(s.excludesFile, filepath.Join(dir, "ignore"))
 	s.attributesFile = cmp.Or(s.attributesFile, filepath.Join(dir, "attributes"))
 }

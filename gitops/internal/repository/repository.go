@@ -50,7 +50,7 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 		return nil, err
 	}
 	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), userGit: user, forge: hostOf(forge), LockMark: DefaultMark}
-	r.Settings.useDefaultRules(os.Getenv)
+	r.Settings.useDefaultRules()
 	if err := r.Settings.checkSupported(l); err != nil {
 		return nil, err
 	}

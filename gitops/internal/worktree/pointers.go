@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -26,10 +25,9 @@ type PointerFile struct {
 // checkout. If the tree is checked out, it omits files that are no pointers any more in the work
 // tree.
 func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checkedOut bool) ([]PointerFile, error) {
-	fetches := func(d repository.FilterDriver) bool { return d.FetchesLFS(os.Getenv) }
 	hasFilter := false
 	for _, driver := range w.repo.Settings.Filters {
-		hasFilter = hasFilter || fetches(driver)
+		hasFilter = hasFilter || driver.FetchesLFS()
 	}
 	if !hasFilter {
 		return nil, nil
@@ -38,7 +36,7 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checked
 	if err != nil {
 		return nil, err
 	}
-	filtered, err := w.filteredBy(ctx, tree, pathsOf(all), fetches)
+	filtered, err := w.filteredBy(ctx, tree, pathsOf(all), repository.FilterDriver.FetchesLFS)
 	if err != nil {
 		return nil, err
 	}
