@@ -20,8 +20,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// NoUsage is the code of the warning that an endpoint returns no usage data.
-const NoUsage = "no_usage"
+// noUsage is the code of the warning that an endpoint returns no usage data.
+const noUsage = "no_usage"
 
 // maxMessage is the longest message in a report, in characters.
 const maxMessage = 1000
@@ -44,7 +44,7 @@ func ReadReport(dir *record.Directory, claimed Claimed) (r Report, found bool, e
 			r.Seconds = info.ModTime().Sub(start).Round(time.Millisecond).Seconds()
 		}
 	}
-	usageKnown := !slices.ContainsFunc(result.Warnings, func(w transcript.Warning) bool { return w.Code == NoUsage })
+	usageKnown := !slices.ContainsFunc(result.Warnings, func(w transcript.Warning) bool { return w.Code == noUsage })
 	tokens := result.Usage.Input + result.Usage.Output
 	if usageKnown || tokens == 0 {
 		r.Tokens = &tokens

@@ -79,7 +79,7 @@ var classOfOutcome = map[string]Class{
 // Reasons why a target needed no work.
 const (
 	ReasonNotApplicable = "not_applicable"
-	ReasonExisting      = "open_pull_request"
+	reasonExisting      = "open_pull_request"
 )
 
 // classOfPull maps final states of pull requests to classes. An open one is missing, as it may be a failed run's draft.
@@ -115,11 +115,11 @@ func (e TargetState) class(t Target, template string) Class {
 		return Waiting
 	case classOfPull[e.Pull.State] != "":
 		return classOfPull[e.Pull.State]
-	case e.Pull.State == "open" && e.Last.EndedWell():
+	case e.Pull.State == "open" && e.Last.endedWell():
 		return Opened
 	case e.Last.Reason == ReasonNotApplicable:
 		return NotApplicable
-	case e.Last.Reason == ReasonExisting:
+	case e.Last.Reason == reasonExisting:
 		return Existing
 	case classOfOutcome[e.Last.Outcome] != "":
 		return classOfOutcome[e.Last.Outcome]
@@ -127,16 +127,16 @@ func (e TargetState) class(t Target, template string) Class {
 	return Failed
 }
 
-// IsFailure reports whether the class counts as a failure. It does until the target runs again or a person
+// isFailure reports whether the class counts as a failure. It does until the target runs again or a person
 // settles its pull request.
-func (c Class) IsFailure() bool {
+func (c Class) isFailure() bool {
 	return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c)
 }
 
 // HasFailure reports whether any target has failed, also in an earlier start. A target that cannot run again, as
 // after its removal from the campaign file, does not count: nothing could settle it.
 func (s *Status) HasFailure() bool {
-	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Blocker == "" && r.Class.IsFailure() })
+	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Blocker == "" && r.Class.isFailure() })
 }
 
 // SetDirectories sets the run directory of each target whose directory exists. folder is the campaign's

@@ -34,8 +34,8 @@ const (
 	WaitOpenHere = "budget.open_prs_per_repository"
 )
 
-// EndedWell reports whether the outcome has the exit status 0.
-func (r Report) EndedWell() bool {
+// endedWell reports whether the outcome has the exit status 0.
+func (r Report) endedWell() bool {
 	return outcome.Outcome(r.Outcome).ExitCode() == 0
 }
 
@@ -258,7 +258,7 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 
 // Skip books a target with an open pull request as skipped, without a run and free of charge. It returns the report.
 func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, message string) (Report, error) {
-	r := Report{Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: ReasonExisting, Message: message}.Unpaid()
+	r := Report{Target: t.Key, Template: p.Template, Outcome: string(outcome.Skipped), Reason: reasonExisting, Message: message}.Unpaid()
 	if e := l.Of(c.Name).TargetState(t.Key); e.Claimed != nil {
 		return r, fmt.Errorf("pass %s: it is claimed", t.Key)
 	}
@@ -274,7 +274,7 @@ func (l *Ledger) stopIfDue(c *spec.Campaign) error {
 	}
 	failed := map[string]int{}
 	for _, r := range s.recentReports[max(0, len(s.recentReports)-window):] {
-		if r.EndedWell() {
+		if r.endedWell() {
 			continue
 		}
 		reason := r.Outcome + "/" + r.Reason
@@ -295,7 +295,7 @@ func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 func (l *Ledger) Resume(c *spec.Campaign, p *Plan, filter, by string) (repeated []string, err error) {
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).TargetState(t.Key)
-		if t.Blocker != "" || e.Claimed != nil || e.Last == nil || e.Last.EndedWell() || !e.Last.matchesReason(filter) {
+		if t.Blocker != "" || e.Claimed != nil || e.Last == nil || e.Last.endedWell() || !e.Last.matchesReason(filter) {
 			continue
 		}
 		repeated = append(repeated, t.Key)

@@ -98,7 +98,7 @@ type Kubernetes struct {
 func (r Rollout) ParsedWindows() []Window {
 	var all []Window
 	for _, text := range r.Windows {
-		if w, err := ParseWindow(text); err == nil {
+		if w, err := parseWindow(text); err == nil {
 			all = append(all, w)
 		}
 	}
@@ -207,9 +207,9 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 var windowText = lazyregexp.New(`^(?:([A-Za-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)(?: ([^ ]+))?$`)
 
-// ParseWindow parses a window such as "Mon-Fri 09:00-17:00 Europe/Berlin". The default is all days, and UTC. A window
+// parseWindow parses a window such as "Mon-Fri 09:00-17:00 Europe/Berlin". The default is all days, and UTC. A window
 // that ends before it begins ends on the next day.
-func ParseWindow(text string) (Window, error) {
+func parseWindow(text string) (Window, error) {
 	wrong := fmt.Errorf("must be like %q", "Mon-Fri 09:00-17:00 Europe/Berlin")
 	parts := windowText().FindStringSubmatch(strings.Join(strings.Fields(text), " "))
 	if parts == nil {

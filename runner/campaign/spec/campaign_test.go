@@ -264,11 +264,11 @@ func TestParsesAndAppliesWindows(t *testing.T) {
 		{"Fri-Mon 00:00-24:00", 5 * time.Hour, true},
 		{"Sun 22:00-02:00 America/Havana", (7*24 + 4) * time.Hour, true}, // its Sunday began at 01:00
 	} {
-		w, err := ParseWindow(test.window)
+		w, err := parseWindow(test.window)
 		must.Do(t, err, test.window)
 		must.Same(t, test.want, w.Contains(monday.Add(test.at)), test.window, test.at)
 	}
 	for _, wrong := range []string{"", "Mon", "always", "9:00-17:00", "09:00", "09:00-09:00", "09:00-24:30", "-1:00-05:00", "Mon-Fry 09:00-10:00", "09:00-10:00 Local", "09:00-10:00 Nowhere/City", "09:00-10:00 UTC x"} {
-		must.Fail(t, "", must.Err(ParseWindow(wrong)), wrong, "is taken")
+		must.Fail(t, "", must.Err(parseWindow(wrong)), wrong, "is taken")
 	}
 }

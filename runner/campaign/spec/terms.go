@@ -24,7 +24,7 @@ func campaignTerms() config.Terms {
 		"share":         form.Matching("such as 3 of 10", `[1-9][0-9]{0,3} of [1-9][0-9]{0,3}`),
 		"target":        form.Matching("OWNER/REPO, or OWNER/REPO@SHA with all digits of the commit", form.RepositoryPattern+`(?:@(?:[0-9a-f]{40}|[0-9a-f]{64}))?`),
 		"topic":         form.Matching("a topic: lower case letters, digits and dashes", `[a-z0-9][a-z0-9-]{0,49}`),
-		"window":        &form.Form{Check: form.ParserCheck(ParseWindow)},
+		"window":        &form.Form{Check: form.ParserCheck(parseWindow)},
 	})
 	return all
 }

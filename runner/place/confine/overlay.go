@@ -175,8 +175,8 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context, begun *sandbox.EarlyProces
 	return err
 }
 
-// DropTree removes the private tree so that a new one can be made.
-func (s *Sandboxes) DropTree() error {
+// dropTree removes the private tree so that a new one can be made.
+func (s *Sandboxes) dropTree() error {
 	s.removeEarlierTree()
 	s.Record.Remove(record.PrivateTreeFile)
 	if s.private.path != nil {
@@ -203,7 +203,7 @@ func (s *Sandboxes) RemoveTreeAtEnd() error {
 	if s.private.path != nil {
 		return s.private.path.removeTreeAtEnd()
 	}
-	return s.DropTree()
+	return s.dropTree()
 }
 
 // MoveTreeAside frees the path of the agent's private tree for a check's tree; back removes that and

@@ -208,6 +208,6 @@ func TestHasWorkTreeIgnoresGitFolder(t *testing.T) {
 	must.Do(t, os.Remove(s.Record.Join(record.PrivateTree, ".git")))
 	must.Do(t, s.Record.RecordPrivateTree(s.Record.Join(record.PrivateTree), s.Root))
 	must.Same(t, true, HasWorkTree(s.Record.Directory), "a work tree without .git is not found")
-	must.Do(t, s.DropTree())
+	must.Do(t, s.dropTree())
 	must.Same(t, false, HasWorkTree(s.Record.Directory), "a tree that was dropped is found")
 }

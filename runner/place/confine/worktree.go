@@ -51,7 +51,7 @@ func (t WorkTree) HasChanges(of string) bool { return t.Sandboxes.HasChanges(Pla
 // Drop removes what these commands changed. It removes a private tree completely.
 func (t WorkTree) Drop(of string) error {
 	if t.Private() {
-		return t.DropTree()
+		return t.dropTree()
 	}
 	return t.dropChanges(Place{Scratch: of})
 }

@@ -46,12 +46,12 @@ func (f *Folder) mcpServer(d MCPServer) {
 		f.view.MCPServers = append(f.view.MCPServers, d)
 		return
 	}
-	f.view.MCPServers[i] = f.view.MCPServers[i].UpdatedBy(d)
+	f.view.MCPServers[i] = f.view.MCPServers[i].updatedBy(d)
 }
 
-// UpdatedBy returns the server after a later event. Its tools stay the same unless the event lists
+// updatedBy returns the server after a later event. Its tools stay the same unless the event lists
 // them again.
-func (s MCPServer) UpdatedBy(later MCPServer) MCPServer {
+func (s MCPServer) updatedBy(later MCPServer) MCPServer {
 	switch {
 	case s.Name == "" || later.File != "":
 		return later

@@ -117,7 +117,7 @@ func (f *Folder) add(e Event) {
 	case MCPServer:
 		f.mcpServer(d)
 	case Hooks:
-		v.Hooks = NewHookUses(d.Hooks, v.Hooks)
+		v.Hooks = newHookUses(d.Hooks, v.Hooks)
 	case HookAnswer:
 		f.hook(d)
 	case Skills:

@@ -33,8 +33,8 @@ type HookUse struct {
 	Longest  float64 `json:"longest_seconds"`
 }
 
-// CountAnswer counts an answer of the hook.
-func (u *HookUse) CountAnswer(d HookAnswer) {
+// countAnswer counts an answer of the hook.
+func (u *HookUse) countAnswer(d HookAnswer) {
 	u.Calls++
 	u.Longest = max(u.Longest, d.Seconds)
 	switch d.Decision {
@@ -45,9 +45,9 @@ func (u *HookUse) CountAnswer(d HookAnswer) {
 	}
 }
 
-// NewHookUses returns the uses of active hooks. Hooks that were used before a resume keep their
+// newHookUses returns the uses of active hooks. Hooks that were used before a resume keep their
 // counts.
-func NewHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
+func newHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
 	uses := make([]HookUse, 0, len(active))
 	for _, h := range active {
 		var use HookUse
@@ -63,6 +63,6 @@ func NewHookUses(active []ActiveHook, earlier []HookUse) []HookUse {
 // hook counts an answer of a hook.
 func (f *Folder) hook(d HookAnswer) {
 	if i := slices.IndexFunc(f.view.Hooks, func(u HookUse) bool { return u.Name == d.Name }); i >= 0 {
-		f.view.Hooks[i].CountAnswer(d)
+		f.view.Hooks[i].countAnswer(d)
 	}
 }

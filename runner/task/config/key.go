@@ -300,8 +300,8 @@ func shapeOf(typ reflect.Type) Shape {
 	return Group
 }
 
-// DescribeType describes the type of the key's value, for messages.
-func (k *Key) DescribeType() string {
+// describeType describes the type of the key's value, for messages.
+func (k *Key) describeType() string {
 	if k.Shape == Either {
 		return reflect.New(k.goType).Interface().(MultiNotation).DescribeNotations()
 	}

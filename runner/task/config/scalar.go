@@ -46,7 +46,7 @@ func describeNode(node *yaml.Node) string {
 
 // wrongType returns a message for a value of the wrong type.
 func (k *Key) wrongType(node *yaml.Node) string {
-	wanted := k.DescribeType()
+	wanted := k.describeType()
 	if k.Example != "" {
 		wanted += " such as " + k.Example
 	}
