@@ -16,8 +16,8 @@ import (
 // Layers finds files as commands see them in overlaid folders, whether these are mounted or not. The
 // zero value finds files on disk.
 type Layers struct {
-	overlays     []overlay
-	plainFolders map[string]bool // folders known not to be links; nil caches nothing
+	overlays []overlay
+	known    map[string]error // nil for a folder that is not a link, else the error for a missing file; a nil map caches nothing
 }
 
 // overlay is a folder with changes above it.
@@ -26,9 +26,9 @@ type overlay struct {
 	changes []string // overlayfs's folders of changes, latest first
 }
 
-// caching returns Layers that remember folders, for many lookups while files do not change.
+// caching returns Layers that remember folders and missing files, for many lookups while files do not change.
 func (l Layers) caching() Layers {
-	l.plainFolders = map[string]bool{}
+	l.known = map[string]error{}
 	return l
 }
 
@@ -120,7 +120,17 @@ func (l Layers) resolve(path string) (real string, err error) {
 		}
 		return filepath.EvalSymlinks(path)
 	}
-	return l.walk("/", path, func(_ string, err error) error { return err })
+	from, rest := "/", path
+	if last := strings.LastIndexByte(path, filepath.Separator); last > 0 {
+		err, isKnown := l.known[path[:last]]
+		if err != nil {
+			return "", err
+		}
+		if isKnown {
+			from, rest = path[:last], path[last+1:]
+		}
+	}
+	return l.walk(from, rest, func(_ string, err error) error { return err })
 }
 
 // walk follows a path from a folder without links and returns where it ends. It calls visit with each
@@ -133,9 +143,9 @@ func (l Layers) walk(from, path string, visit func(at string, err error) error) 
 	for links := 0; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
-		next := filepath.Join(at, name) // at contains no links, so ".." is its parent
-		if l.plainFolders[next] {
-			if err := visit(next, nil); err != nil {
+		next := entryOf(at, name)
+		if known, isKnown := l.known[next]; isKnown {
+			if err := visit(next, known); err != nil {
 				return "", err
 			}
 			at = next
@@ -148,8 +158,8 @@ func (l Layers) walk(from, path string, visit func(at string, err error) error) 
 		isLink := lookupErr == nil && info.Mode()&fs.ModeSymlink != 0
 		if !isLink {
 			at = next
-			if l.plainFolders != nil && lookupErr == nil && info.IsDir() {
-				l.plainFolders[next] = true
+			if l.known != nil && (errors.Is(lookupErr, fs.ErrNotExist) || lookupErr == nil && info.IsDir()) {
+				l.known[next] = lookupErr
 			}
 			continue
 		}
@@ -166,6 +176,20 @@ func (l Layers) walk(from, path string, visit func(at string, err error) error) 
 		rest = link + string(filepath.Separator) + rest
 	}
 	return at, nil
+}
+
+// entryOf returns the path of an entry of a folder. The folder's path is clean and contains no links, so ".." is
+// its parent.
+func entryOf(folder, name string) string {
+	switch {
+	case name == "" || name == ".":
+		return folder
+	case name == "..":
+		return filepath.Dir(folder)
+	case folder == "/":
+		return folder + name
+	}
+	return folder + string(filepath.Separator) + name
 }
 
 // resolveIfExists returns a path with resolved links, or nil if it does not exist.
