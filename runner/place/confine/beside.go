@@ -258,9 +258,11 @@ func PointsInto(path string, folders []string) bool {
 // PathWithoutFolders returns a PATH without relative folders and without folders that lead into the
 // given folders.
 func PathWithoutFolders(list string, folders []string) string {
-	return strings.Join(slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
-		return !filepath.IsAbs(dir) || PointsInto(dir, folders)
-	}), string(filepath.ListSeparator))
+	list = gitops.SearchPathOutside(list, "")
+	for _, folder := range folders {
+		list = gitops.SearchPathOutside(list, folder)
+	}
+	return list
 }
 
 // SidecarEnv returns the environment of a sidecar: allowed variables, the variables named in pass,

@@ -101,7 +101,8 @@ func isNameByte(c byte) bool {
 
 // withoutLinkedFolders returns a PATH without folders that lead to the checkout through links.
 func withoutLinkedFolders(path, checkout string) string {
+	outside := filepath.SplitList(gitops.SearchPathOutside(path, checkout))
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
-		return filepath.IsAbs(dir) && gitops.SearchPathOutside(dir, checkout) == ""
+		return filepath.IsAbs(dir) && !slices.Contains(outside, dir)
 	}), string(filepath.ListSeparator))
 }
