@@ -115,8 +115,12 @@ func passes(path, root string) bool {
 func Trail(path string) (places []string, all bool) {
 	at, links := "/", 0
 	for rest := strings.Split(path, "/"); len(rest) > 0; {
+		before := at
 		at, rest = filepath.Join(at, rest[0]), rest[1:] // at has no links, so Join handles ".." correctly
 		places = append(places, at)
+		if at == before {
+			continue
+		}
 		to, err := os.Readlink(at)
 		if err != nil {
 			continue
