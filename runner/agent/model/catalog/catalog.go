@@ -89,8 +89,10 @@ func findEntry(name, baseURL string) (e Entry, found bool) {
 // because a run needs few and all of them take a millisecond.
 func rowsOf(name, provider string) (rows []Entry) {
 	for line := range strings.Lines(catalogJSON) {
-		quoted := strings.SplitN(line, `"`, 9) // {"provider":"azure","model":"gpt-5",
-		if len(quoted) < 9 || provider != "" && quoted[3] != provider || bareName(quoted[7]) != name {
+		_, facts, _ := strings.Cut(line, `{"provider":"`) // azure","model":"gpt-5",
+		by, facts, _ := strings.Cut(facts, `","model":"`)
+		model, _, isRow := strings.Cut(facts, `"`)
+		if !isRow || provider != "" && by != provider || bareName(model) != name {
 			continue
 		}
 		var row Entry
