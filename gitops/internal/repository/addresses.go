@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
@@ -42,7 +43,7 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 		name, setting = by, "branch."+branch+".pushRemote"
 	}
 	switch {
-	case r.Settings.withAddress[name]:
+	case len(r.Settings.configuredPushURLs(name)) > 0:
 		urls, err = r.readRemoteURLs(ctx, name, "--push")
 	case setting != "remote.origin": // for git, a name without a remote is an address
 		urls = []string{withoutCredentials(name)}
@@ -50,22 +51,35 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 	return urls, setting, err
 }
 
-// readRemoteURLs asks git for the addresses of a remote under the user's whole configuration. It caches the
-// result. If git refuses a name, the address is "", because git could not push there either.
+// configuredPushURLs returns the addresses that git pushes to, before it rewrites them.
+func (s *Settings) configuredPushURLs(name string) []string {
+	if urls := s.pushURLs[name]; len(urls) > 0 {
+		return urls
+	}
+	return s.urls[name]
+}
+
+// readRemoteURLs returns the addresses of a remote under the user's whole configuration, and caches them. It asks
+// git only if they may differ from the configured ones: git may rewrite addresses, it refuses names that begin with a
+// slash, and newer versions drop the addresses before an empty one. If git refuses a name, the address is "", because
+// git could not push there either.
 func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ...string) ([]string, error) {
 	args := append([]string{"remote", "get-url", "--all"}, append(options, "--", name)...)
 	key := strings.Join(args, " ")
 	if known, asked := r.remoteURLs[key]; asked {
 		return known, nil
 	}
-	if err := r.requireRegularFiles(); err != nil {
-		return nil, err
+	urls := slices.Clone(r.Settings.configuredPushURLs(name))
+	if r.Settings.rewritesURLs || strings.HasPrefix(name, "/") || slices.Contains(urls, "") {
+		if err := r.requireRegularFiles(); err != nil {
+			return nil, err
+		}
+		out, err := r.userGit.Run(ctx, r.Root, nil, args...)
+		if err != nil && program.ExitStatus(err) <= 0 { // git did not start or was killed
+			return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)
+		}
+		urls = strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	}
-	out, err := r.userGit.Run(ctx, r.Root, nil, args...)
-	if err != nil && program.ExitStatus(err) <= 0 { // git did not start or was killed
-		return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)
-	}
-	urls := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	for i, url := range urls {
 		urls[i] = r.resolveSSHAlias(ctx, withoutCredentials(url))
 	}

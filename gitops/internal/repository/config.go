@@ -55,9 +55,10 @@ type FileRules struct {
 
 // Remotes is the configuration of other repositories.
 type Remotes struct {
-	withAddress  map[string]bool
-	pushRemotes  map[string]string // by branch; the key "" is remote.pushDefault
-	rewritesURLs bool              // url.*.insteadOf may rewrite addresses
+	urls         map[string][]string // by remote, as configured
+	pushURLs     map[string][]string // by remote; git pushes to these if there are some
+	pushRemotes  map[string]string   // by branch; the key "" is remote.pushDefault
+	rewritesURLs bool                // url.*.insteadOf or url.*.pushInsteadOf may rewrite addresses
 	Origin       string
 	Fetch        []string // refspecs of all remotes
 }
@@ -215,7 +216,7 @@ func newSettings(vars []variable, home string) Settings {
 	s := Settings{
 		extensions: map[string]string{}, ownFilterKeys: map[string]bool{},
 		FileRules: FileRules{FileMode: true, Symlinks: true, TrustCtime: true, Filters: map[string]FilterDriver{}},
-		Remotes:   Remotes{withAddress: map[string]bool{}, pushRemotes: map[string]string{}},
+		Remotes:   Remotes{urls: map[string][]string{}, pushURLs: map[string][]string{}, pushRemotes: map[string]string{}},
 	}
 	for _, v := range vars {
 		s.set(v)
@@ -262,7 +263,7 @@ func (s *Settings) set(v variable) {
 		}
 		s.keepForCommands(name, v)
 	case "url":
-		s.rewritesURLs = s.rewritesURLs || name == "insteadof"
+		s.rewritesURLs = s.rewritesURLs || name == "insteadof" || name == "pushinsteadof"
 	case "submodule":
 		s.keepForCommands(name, v)
 	}
@@ -308,11 +309,13 @@ func (s *Settings) setFilter(driver, name string, v variable) {
 // setRemote applies an option of a remote.
 func (s *Settings) setRemote(remote, name string, v variable) {
 	switch name {
-	case "url", "pushurl":
-		s.withAddress[remote] = true
-		if remote == "origin" && name == "url" && s.Origin == "" {
+	case "url":
+		s.urls[remote] = append(s.urls[remote], v.value)
+		if remote == "origin" && s.Origin == "" {
 			s.Origin = withoutCredentials(v.value)
 		}
+	case "pushurl":
+		s.pushURLs[remote] = append(s.pushURLs[remote], v.value)
 	case "pushdefault":
 		s.pushRemotes[""] = v.value
 	case "fetch":
