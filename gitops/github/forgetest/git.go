@@ -67,11 +67,8 @@ func (r *Repository) branch(name string) (string, bool) {
 }
 
 func (r *Repository) empty() bool {
-	if _, found := r.branch(r.DefaultBranch); found {
-		return false
-	}
-	out, err := r.runGit("for-each-ref", "--count=1")
-	return err == nil && out == ""
+	_, found := r.branch(r.DefaultBranch)
+	return !found && len(r.refs()) == 0
 }
 
 var objectName = regexp.MustCompile(`^[0-9a-f]{40}$`)
