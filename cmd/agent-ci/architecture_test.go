@@ -40,7 +40,7 @@ var wings = []string{"setup", "campaign", "replay", "publish", "agent", "check",
 var roomKnows = map[string][]string{
 	"runner/task/actions":     {"runner/record/boundedfile"},
 	"runner/agent":            {"runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record/transcript", "tools"},
-	"runner/publish/artifact": {"runner/publish/bundle", "runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/github"},
+	"runner/publish/artifact": {"runner/publish", "runner/publish/bundle", "runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/github"},
 	"runner/publish/bundle": {
 		"runner/task/form", "runner/task/actions", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/agent/hooks", "runner/publish", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place", "gitops", "policy",
 	},

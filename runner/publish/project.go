@@ -32,7 +32,7 @@ type Project struct {
 // FindProject returns the repository that sources name, with a GitHub client. An empty mode means ToForge if a
 // token and a repository are known, or else ToLocal. It sends no requests.
 func FindProject(env settings.Environment, version string, sources intake.RepositorySources, mode string) (Project, error) {
-	client, server, err := env.GitHub(version, env.Token())
+	client, server, err := NewClient(env, version, env.Token())
 	if err != nil {
 		return Project{}, err
 	}

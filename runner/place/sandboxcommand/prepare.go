@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -111,8 +110,7 @@ func (p *Prepared) makeDirectory() error {
 // openCheckout opens the folder's checkout. A missing one causes no error. An unreadable checkout
 // is an error, because it may configure the sandbox.
 func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
-	_, server := github.Addresses(p.Environ.Get)
-	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), Forge: server, OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
+	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), Forge: p.Environ.ForgeServer(), OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
 	if opened != nil {
 		p.Workspace, err = opened, opened.StartOn(ctx, "")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/bundle"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -58,7 +59,7 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	if env.Token() == "" {
 		return nil, fmt.Errorf("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
 	}
-	client, _, err := env.GitHub(o.Version, env.Token())
+	client, _, err := publish.NewClient(env, o.Version, env.Token())
 	if err != nil {
 		return nil, err
 	}

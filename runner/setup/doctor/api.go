@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/identity"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -134,9 +135,9 @@ type GitHub struct {
 func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	g := &d.GitHub
 	token := p.Environ.Token()
-	api, server := github.Addresses(p.Environ.Get)
+	api, server := p.Environ.Forge()
 	g.APIURL, g.Token = api, github.TokenKind(token)
-	_, _, clientErr := p.Environ.GitHub(d.AgentCI, token)
+	_, _, clientErr := publish.NewClient(p.Environ, d.AgentCI, token)
 	d.addErrorOf(ctx, "github", clientErr)
 	sources := intake.RepositorySources{Job: p.Job, Server: server}
 	sources.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -52,13 +52,30 @@ func (e Environment) Absolute(root string, paths []string) []string {
 // InActions reports whether the process is a step of a GitHub Actions job.
 func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
 
+// Forge returns the root URLs of the forge's API and of its web pages, which are those of its repositories too.
+func (e Environment) Forge() (api, server string) {
+	api = cmp.Or(e.Get("GITHUB_API_URL"), "https://api.github.com")
+	return api, cmp.Or(strings.TrimSuffix(e.Get("GITHUB_SERVER_URL"), "/"), serverOf(api))
+}
+
+// serverOf returns the root URL of the web pages for an API URL. GitHub's own API is on a separate
+// host. An Enterprise Server has both on one host.
+func serverOf(api string) string {
+	u, err := url.Parse(api)
+	if err != nil {
+		return ""
+	}
+	u.Host = strings.TrimPrefix(u.Host, "api.")
+	return u.Scheme + "://" + u.Host
+}
+
 // ForgeServer returns the address of the forge's repositories.
 func (e Environment) ForgeServer() string {
-	_, server := github.Addresses(e.Get)
+	_, server := e.Forge()
 	return server
 }
 
-// Token returns the GitHub token, or "" if no variable has one. [Environment.GitHub] checks it.
+// Token returns the GitHub token, or "" if no variable has one. [Environment.CheckToken] checks it.
 func (e Environment) Token() string { return strings.TrimSpace(e.Get(e.tokenVariable())) }
 
 // tokenVariable returns the variable of the GitHub token: GH_TOKEN if only that one is set, or else GITHUB_TOKEN.
@@ -107,22 +124,17 @@ const UploadVariable = "AGENT_CI_UPLOAD"
 // create on the forge. Commands do not see the variable.
 const PaceVariable = "AGENT_CI_PACE"
 
-// GitHub returns a client for the environment's GitHub server, and the root of its web pages. version is agent-ci's.
-// The error is an *outcome.Stop.
-func (e Environment) GitHub(version, token string) (*github.Client, string, error) {
+// CheckToken returns an error if a GitHub token, which is the environment's or was typed in its place, is badly pasted.
+// It is an *outcome.Stop.
+func (e Environment) CheckToken(token string) error {
 	err := CheckKey(e.tokenVariable(), token)
 	if strings.Contains(token, " ") {
 		err = fmt.Errorf("the value of %s holds a blank: set it to the token alone", e.tokenVariable())
 	}
 	if err != nil {
-		return nil, "", outcome.Stopf(outcome.InvalidInput, "no_token", "The GitHub token cannot be used: %v.", err).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "no_token", "The GitHub token cannot be used: %v.", err).Because(err)
 	}
-	api, server := github.Addresses(e.Get)
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: e.Get(PaceVariable)})
-	if err != nil {
-		return nil, "", outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
-	}
-	return client, server, nil
+	return nil
 }
 
 // CampaignVariable names the folder with the runs of a campaign. Commands do not see the variable.

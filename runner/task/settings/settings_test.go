@@ -28,18 +28,31 @@ func TestLooksUpVariablesAndPaths(t *testing.T) {
 	must.Same(t, "gh", append(env, "GITHUB_TOKEN= ").Token())
 	for _, broken := range []string{"a\nb", `"a"`, "a\x00"} {
 		for variable, env := range map[string]settings.Environment{"GITHUB_TOKEN": {"GITHUB_TOKEN=" + broken, "GH_TOKEN=gh"}, "GH_TOKEN": {"GH_TOKEN=" + broken}} {
-			_, _, err := env.GitHub("1.2.3", env.Token())
-			must.Fail(t, "the value of "+variable+" holds a line break, a quote or another character", err)
+			must.Fail(t, "the value of "+variable+" holds a line break, a quote or another character", env.CheckToken(env.Token()))
 		}
 	}
-	_, _, err := settings.Environment{"GH_TOKEN=gh"}.GitHub("1.2.3", "Bearer gh")
-	must.Fail(t, "the value of GH_TOKEN holds a blank", err)
+	must.Fail(t, "the value of GH_TOKEN holds a blank", settings.Environment{"GH_TOKEN=gh"}.CheckToken("Bearer gh"))
 	for home, want := range map[string]string{"/home/octocat": "/home/octocat", "home": "", "": ""} {
 		must.Same(t, want, (settings.Environment{"HOME=" + home}).Home(), home)
 	}
 	paths := []string{"~/cache", "/var/cache", "below/cache", "~", "../beside"}
 	want := []string{"/home/octocat/cache", "/var/cache", "/work/below/cache", "/work/~", "/beside"}
 	must.Same(t, want, env.Absolute("/work", paths))
+}
+
+func TestForgeOfEnvironment(t *testing.T) {
+	for _, c := range []struct{ apiURL, serverURL, api, server string }{
+		{"", "", "https://api.github.com", "https://github.com"},
+		{"https://ghe.example.com/api/v3", "", "https://ghe.example.com/api/v3", "https://ghe.example.com"},
+		{"https://api.octo.ghe.com", "", "https://api.octo.ghe.com", "https://octo.ghe.com"},
+		{"https://api.github.com", "https://pages.example.com/", "https://api.github.com", "https://pages.example.com"},
+		{"https://[::1", "", "https://[::1", ""}, // which the client refuses
+	} {
+		env := settings.Environment{"GITHUB_API_URL=" + c.apiURL, "GITHUB_SERVER_URL=" + c.serverURL}
+		if api, server := env.Forge(); api != c.api || server != c.server {
+			t.Errorf("%v: %s and %s", env, api, server)
+		}
+	}
 }
 
 func TestRunLinkNeedsAllParts(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -39,7 +40,7 @@ func (c *openedCampaign) newForgeClient() (*github.Client, string, error) {
 	if env.Token() == "" {
 		return nil, "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one that may read the targets, and push to them")
 	}
-	return env.GitHub(c.Process.Version, env.Token())
+	return publish.NewClient(env, c.Process.Version, env.Token())
 }
 
 // targetSource returns the local folder or the forge of the repositories. server is the root of the forge's pages.

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
@@ -132,7 +133,7 @@ func (c *openedCampaign) schedule(l *campaign.Ledger, plan *campaign.Plan) (s he
 	if !s.OnForge {
 		return s, nil
 	}
-	client, _, err := environ.GitHub(c.Process.Version, environ.Token())
+	client, _, err := publish.NewClient(environ, c.Process.Version, environ.Token())
 	if err != nil {
 		return s, err
 	}

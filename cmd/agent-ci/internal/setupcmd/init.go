@@ -11,10 +11,10 @@ import (
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 func InitCommand() cli.Command {
@@ -128,7 +128,7 @@ func writeFiles(ctx context.Context, p cli.Process, repo string, workflows, reci
 			p.Print("agent-ci-%s.yml runs %s: write it, with a name and a task, and check it with agent-ci validate.", name, job)
 		}
 	}
-	_, server := github.Addresses(p.Variable)
+	server := settings.Environment(p.Environ).ForgeServer()
 	origin, _ := readOrigin(ctx, repo, p.Variable("PATH"), server) // the files need no origin
 	if foreign := intake.ForeignOrigin(origin, server); foreign != "" {
 		p.Print("These workflows probably do not run here%s. In another CI, start agent-ci run --publish local: it commits the change on a branch, for you to push.", foreign)

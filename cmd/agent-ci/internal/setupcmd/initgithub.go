@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -101,7 +102,8 @@ func printReport(p cli.Process, report onboard.Report) {
 // openRepository returns a client for the repository on GitHub, and the address of the server. It asks a
 // person for a missing token or name.
 func (g *gitHubSetup) openRepository(ctx context.Context, p cli.Process, person *dialog) (github.Setup, string, error) {
-	_, server := github.Addresses(p.Variable)
+	env := settings.Environment(p.Environ)
+	server := env.ForgeServer()
 	token, err := askToken(p, person)
 	if err != nil {
 		return github.Setup{}, "", err
@@ -114,7 +116,7 @@ func (g *gitHubSetup) openRepository(ctx context.Context, p cli.Process, person 
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	client, _, err := settings.Environment(p.Environ).GitHub(p.Version, token)
+	client, _, err := publish.NewClient(env, p.Version, token)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
