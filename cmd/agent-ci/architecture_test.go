@@ -57,7 +57,7 @@ var roomKnows = map[string][]string{
 	"runner/place/egress":   {"runner/record", "runner/task/job", "runner/task/settings", "policy"},
 	"runner/place/services": {"runner/record", "runner/task/form", "runner/task/job", "policy"},
 	"runner/setup/doctor": {
-		"runner/place/confine", "runner/place/services", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/agent/provider", "runner/record/outcome", "runner/setup/look", "runner/setup/onboard", "runner/setup/preflight", "runner/publish", "runner/record/price", "runner/place/sandboxcommand", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
+		"runner/place/confine", "runner/place/services", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/agent/access", "runner/record/outcome", "runner/setup/look", "runner/setup/onboard", "runner/setup/preflight", "runner/publish", "runner/record/price", "runner/place/sandboxcommand", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
 	},
 	"runner/publish/feedback": {"runner/agent/hooks", "runner/task", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops"},
 	"runner/agent/identity":   {"runner/record/boundedfile", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/task/settings"},
@@ -80,7 +80,7 @@ var roomKnows = map[string][]string{
 	},
 	"runner/record/runs":     {"runner/record/outcome", "runner/record", "runner/record/transcript", "policy/sandbox"},
 	"runner/setup/onboard":   {"gitops/forge", "gitops/github", "runner/record/boundedfile", "runner/record/outcome", "policy/reach"},
-	"runner/setup/preflight": {"runner/task/job", "runner/record/outcome", "runner/publish", "runner/task/settings", "runner/agent/provider", "policy"},
+	"runner/setup/preflight": {"runner/task/job", "runner/record/outcome", "runner/publish", "runner/task/settings", "runner/agent/access", "runner/agent/provider", "policy"},
 	"runner/publish/repair":  {"runner/check/judge", "runner/record", "runner/task", "gitops"},
 	"runner/publish":         {"runner/task/form", "runner/agent/hooks", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},
 	"runner/campaign/spec":   {"runner/task/config", "runner/task/form", "runner/task/job"},
@@ -105,7 +105,8 @@ var roomKnows = map[string][]string{
 	"runner/agent/extensions":           {"runner/place/confine", "runner/record", "runner/task", "gitops", "policy", "tools"},
 	"runner/agent/team":                 {"runner/agent", "runner/check/judge", "runner/place/confine", "runner/record", "runner/task/job", "gitops", "policy/sandbox", "tools"},
 	"runner/agent/hooks":                {"runner/place/confine", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/v4a", "policy/outside", "policy", "tools"},
-	"runner/agent/provider":             {"runner/agent/identity", "runner/agent/model", "runner/record", "runner/task/job", "runner/task/settings", "policy/secrets", "tools"},
+	"runner/agent/access":               {"runner/agent/identity", "runner/agent/model", "runner/agent/provider", "runner/record", "runner/task/job", "runner/task/settings", "policy/secrets"},
+	"runner/agent/provider":             {"runner/agent/model", "runner/record/boundedfile", "runner/record/outcome", "runner/record/price", "runner/task/job", "runner/task/settings", "tools"},
 	"runner/agent/worker": {
 		"runner/task/form", "runner/agent", "runner/place/confine", "runner/place/services", "runner/agent/extensions", "runner/record/boundedfile", "runner/agent/hooks", "runner/task/intake", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record",
 		"runner/task/settings", "runner/agent/skills", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "tools",

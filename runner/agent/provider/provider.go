@@ -1,5 +1,5 @@
-// Package provider decides which models a job uses and where their answers come from: an API or a scripted
-// session. It also owns their profiles, their fallbacks and the tools that suit them.
+// Package provider decides which models a job uses, with their profiles, their fallbacks and the tools that suit
+// them. It answers from scripted sessions; package access opens the API.
 package provider
 
 import (
@@ -13,14 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/policy/secrets"
-	"github.com/agent-ci/agent-ci/runner/agent/identity"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
-	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
-	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -86,7 +81,7 @@ func profiledModel(name string, profiles Profiles, j *job.Job, warn Warn) (Profi
 	profile = adjustedProfile(profile, j.Model)
 	warnOfRefusableSettings(name, profile, j.Model, warn)
 	lacksPrice := j.Limits.CostUSD != 0 && !profile.Price.Known()
-	if lacksPrice && needsPrice(j) {
+	if lacksPrice && NeedsPrice(j) {
 		return ProfiledModel{}, noPriceStop(name)
 	}
 	if lacksPrice {
@@ -96,14 +91,15 @@ func profiledModel(name string, profiles Profiles, j *job.Job, warn Warn) (Profi
 	return ProfiledModel{name, profile}, nil
 }
 
-// needsPrice reports whether the job's models must have a known price, because the job itself sets limits.cost_usd.
+// NeedsPrice reports whether the job's models must have a known price, because the job itself sets limits.cost_usd.
 // The default limit does not need one.
-func needsPrice(j *job.Job) bool {
+func NeedsPrice(j *job.Job) bool {
 	return j.Limits.CostUSD != 0 && j.Limits.CostUSD != job.DefaultCostUSD
 }
 
-// profilesAt returns the profiles of models at an API's address.
-func profilesAt(base string) Profiles {
+// ProfilesFor returns the profiles of models at the address of the job's API.
+func ProfilesFor(j *job.Job, env settings.Environment) Profiles {
+	base := BaseURL(j, env)
 	return func(name string) catalog.Profile { return catalog.ProfileAt(name, base) }
 }
 
@@ -146,52 +142,8 @@ func adjustedProfile(p catalog.Profile, m job.Model) catalog.Profile {
 	return p
 }
 
-// Find returns the model of a run, without sending a request. Its answers come from the scripted session in the file
-// script, or from the API if script is "". usedTurns is how many scripted turns a resumed run has used already.
-// version is that of agent-ci.
-func Find(ctx context.Context, j *job.Job, script string, usedTurns int, env settings.Environment, version string, rec *record.Record) (Model, error) {
-	if short := rec.Redactor().Short(); len(short) > 0 {
-		rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
-	}
-	if script == "" {
-		return API(j, env, version, rec)
-	}
-	if needsPrice(j) && !j.Model.Price.Known() {
-		rec.Warn("no_price", "limits.cost_usd has no effect: scripted answers cost nothing. To try the limit, set model.price.")
-	}
-	return Scripted(ctx, script, usedTurns, j)
-}
-
-// API returns the job's model with answers from its API. It sends no request.
-func API(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
-	m := j.Model
-	endpoint := model.Endpoint{
-		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, IdleLimit: idleLimit(m),
-	}
-	if err := setCredentials(&endpoint, m, env, rec.AddSecret); err != nil {
-		return Model{}, err
-	}
-	api, err := NewClient(m.Wire, endpoint)
-	if err != nil {
-		return Model{}, err
-	}
-	profiles := profilesAt(endpoint.BaseURL)
-	apiModel, err := New(api, j, profiles, rec.Warn)
-	apiModel.ForAgent = func(a StartedAgent) (Model, error) { return New(api, a.Job, profiles, rec.Warn) }
-	return apiModel, err
-}
-
-// idleLimit returns how long a request may wait for the API's next byte. It is longer for the slow flex tier, and
-// for answers that come in one piece.
-func idleLimit(m job.Model) time.Duration {
-	if m.ServiceTier == model.FlexTier || !m.Stream || slices.Contains(m.Chat, "no_stream") {
-		return 15 * time.Minute
-	}
-	return 5 * time.Minute
-}
-
-// baseURL returns the address of the model's API, or "" for the default.
-func baseURL(j *job.Job, env settings.Environment) string {
+// BaseURL returns the address of the model's API, or "" for the default.
+func BaseURL(j *job.Job, env settings.Environment) string {
 	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
 }
 
@@ -200,14 +152,14 @@ func baseURL(j *job.Job, env settings.Environment) string {
 func ModelProblems(j *job.Job, env settings.Environment) (all []error) {
 	seen := map[string]bool{}
 	for _, m := range Models(j, env) {
-		if needsPrice(j) && !m.Profile.Price.Known() && !seen[m.Name] {
+		if NeedsPrice(j) && !m.Profile.Price.Known() && !seen[m.Name] {
 			seen[m.Name], all = true, append(all, noPriceStop(m.Name))
 		}
 	}
 	if len(all) > 0 {
 		return all
 	}
-	if _, err := New(nil, j, profilesAt(baseURL(j, env)), func(string, string, ...any) {}); err != nil {
+	if _, err := New(nil, j, ProfilesFor(j, env), func(string, string, ...any) {}); err != nil {
 		return []error{err}
 	}
 	return nil
@@ -217,55 +169,6 @@ func ModelProblems(j *job.Job, env settings.Environment) (all []error) {
 // unknown.
 func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
-}
-
-// AccessProblems returns the reasons why this machine cannot use the model's API: a missing key or identity, or an
-// invalid address. It sends no request.
-func AccessProblems(j *job.Job, env settings.Environment) (all []error) {
-	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
-	if err := setCredentials(&endpoint, j.Model, env, func(string, string) {}); err != nil {
-		all = append(all, err)
-	}
-	if _, err := NewClient(j.Model.Wire, endpoint); err != nil {
-		all = append(all, err)
-	}
-	return all
-}
-
-// setCredentials sets an endpoint's credentials: an API key or the job's identity. It returns an error if they are
-// missing. learn receives each secret of the identity.
-func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn func(name, secret string)) error {
-	if m.Auth == "oidc" {
-		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
-		if err != nil {
-			return err
-		}
-		e.Workload, e.Transport = id.Workload(), id
-		return nil
-	}
-	key, err := env.Key(m.APIKeyEnv)
-	if err != nil {
-		return outcome.Stopf(outcome.InvalidInput, "no_api_key", "The model's key cannot be used: %v.", err).Because(err)
-	}
-	if key == "" && m.APIKeyEnv != "" {
-		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
-			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
-	}
-	e.APIKey = key
-	return nil
-}
-
-// NewClient returns a client for the Chat Completions API if wire is "chat", and for the Responses API otherwise.
-func NewClient(wire string, e model.Endpoint) (api model.Responder, err error) {
-	if wire == "chat" {
-		api, err = chat.New(e)
-	} else {
-		api, err = responses.New(e)
-	}
-	if err != nil {
-		return nil, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
-	}
-	return api, nil
 }
 
 // maxScriptBytes is the maximum size of a scripted session, in bytes.
@@ -331,9 +234,9 @@ func waitCall(output string) (tool string, arguments map[string]any, runs bool) 
 // Models returns every model that the job may use: its own, which is first, its fallbacks, and those of agents'
 // roles.
 func Models(j *job.Job, env settings.Environment) []ProfiledModel {
-	base := baseURL(j, env)
+	profileOf := ProfilesFor(j, env)
 	adjusted := func(name string, m job.Model) ProfiledModel {
-		return ProfiledModel{name, adjustedProfile(catalog.ProfileAt(name, base), m)}
+		return ProfiledModel{name, adjustedProfile(profileOf(name), m)}
 	}
 	all := []ProfiledModel{adjusted(j.Model.Name, j.Model)}
 	others := j.Model

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/agent/access"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
-	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 )
 
@@ -113,7 +113,7 @@ func (t *trials) proposeSettings(p *sandboxcommand.Prepared, configuredQuirks in
 // useWire makes the client of a wire.
 func (t *trials) useWire(wire string) (err error) {
 	t.wire = wire
-	t.api, err = provider.NewClient(wire, t.at)
+	t.api, err = access.NewClient(wire, t.at)
 	return err
 }
 

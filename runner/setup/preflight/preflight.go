@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/agent/access"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -63,7 +64,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 		if provider.DefaultLimitUnpriced(o.Job, o.Environ) {
 			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is unknown, so the default of limits.cost_usd has no effect; set model.price, or set limits.cost_usd to 0."})
 		}
-		for _, err := range provider.AccessProblems(o.Job, o.Environ) {
+		for _, err := range access.Problems(o.Job, o.Environ) {
 			all.add(ctx, Missing, err)
 		}
 	}

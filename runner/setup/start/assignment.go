@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/agent/provider"
+	"github.com/agent-ci/agent-ci/runner/agent/access"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/feedback"
@@ -107,7 +107,7 @@ func (s *Start) findAssignment(ctx context.Context, event intake.Event, known As
 	if err != nil {
 		return a, err
 	}
-	if a.Model, err = provider.Find(ctx, &set.Job, a.Script, 0, s.Env, s.Version, s.Record); err != nil {
+	if a.Model, err = access.Find(ctx, &set.Job, a.Script, 0, s.Env, s.Version, s.Record); err != nil {
 		return a, err
 	}
 	if pull != nil {

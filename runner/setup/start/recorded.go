@@ -5,8 +5,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/agent/access"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
-	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -43,7 +43,7 @@ func (s *Start) ResumePlace(ctx context.Context, a Assignment) (_ *Place, err er
 			return nil, err
 		}
 	}
-	if a.Model, err = provider.Find(ctx, a.Job(), a.Script, h.ScriptedTurns, s.Env, s.Version, s.Record); err != nil {
+	if a.Model, err = access.Find(ctx, a.Job(), a.Script, h.ScriptedTurns, s.Env, s.Version, s.Record); err != nil {
 		return nil, err
 	}
 	a.Model.Profile.Price = h.Started.Price // keep the price of the run's start
