@@ -24,7 +24,7 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 	if err != nil {
 		return id, err
 	}
-	id, err = s.encodeLoose(f, t, size, r)
+	id, err = encodeLoose(f, t, size, r)
 	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
 		err = placeLoose(objects, f.Name(), id)
 	}
@@ -36,10 +36,10 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 
 // encodeLoose writes an object of size bytes in git's loose form and returns its id. It fails if r
 // does not have exactly size bytes.
-func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
+func encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
 	header := fmt.Sprintf("%s %d\x00", t, size)
-	compressed := s.compress(buffered, int64(len(header))+size)
+	compressed := compress(buffered, int64(len(header))+size)
 	sum := newHasher(t, size)
 	if _, err := io.WriteString(compressed, header); err != nil {
 		return id, err
@@ -61,23 +61,20 @@ func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 const oneBlock = 4000
 
 // compress returns a zlib stream of size bytes. Close ends it.
-func (s *Store) compress(w *bufio.Writer, size int64) io.WriteCloser {
+func compress(w *bufio.Writer, size int64) io.WriteCloser {
 	if size <= oneBlock {
 		return newStored(w, uint16(size))
 	}
-	z := s.zlib.Get().(*zlib.Writer)
+	z := compressors.Get().(*zlib.Writer)
 	z.Reset(w)
-	return pooled{z, s.zlib}
+	return pooled{z}
 }
 
-// pooled is a compressor that returns to its pool when it is closed.
-type pooled struct {
-	*zlib.Writer
-	pool *sync.Pool
-}
+// pooled is a compressor that returns to compressors when it is closed.
+type pooled struct{ *zlib.Writer }
 
 func (p pooled) Close() error {
-	defer p.pool.Put(p.Writer)
+	defer compressors.Put(p.Writer)
 	return p.Writer.Close()
 }
 
@@ -103,13 +100,11 @@ func (s stored) Close() error {
 	return err
 }
 
-// newCompressors returns a pool of zlib writers, of which each has more than 1 MB.
-func newCompressors() *sync.Pool {
-	return &sync.Pool{New: func() any {
-		w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // fails only for an invalid level
-		return w
-	}}
-}
+// compressors has zlib writers of all stores, because each takes more than 1 MB.
+var compressors = sync.Pool{New: func() any {
+	w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // fails only for an invalid level
+	return w
+}}
 
 // placeLoose renames a temporary file to the path of a loose object. If the object exists, it
 // removes the file.

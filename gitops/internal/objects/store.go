@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -29,13 +28,12 @@ type Store struct {
 	dir      string // its own git folder, or ""
 	own      *folder
 	borrowed []*folder
-	zlib     *sync.Pool // compressors for loose objects
 	Lost     []string   // git folders that a borrowed one borrows from, and that were missing before Open
 }
 
 // Open opens the objects of git folders. own is the folder to write to, or "".
 func Open(own string, borrowed ...string) *Store {
-	s := &Store{dir: own, zlib: newCompressors()}
+	s := &Store{dir: own}
 	if own != "" {
 		s.own = openFolder(own)
 	}

@@ -50,7 +50,7 @@ func (s *Store) packOne(ctx context.Context, id plumbing.Hash, out *bufio.Writer
 		out.WriteByte(first | 0x80)
 		out.Write(binary.AppendUvarint(nil, rest))
 	}
-	compressed := s.compress(out, size)
+	compressed := compress(out, size)
 	n, err := io.Copy(compressed, regularfile.Until(ctx, r))
 	if err == nil && n != size {
 		err = fmt.Errorf("object %s: %d bytes where %d were expected", id, n, size)
