@@ -42,5 +42,6 @@ func (c Checks) mayTakeLeftovers(ctx context.Context, s suite, caches string) (b
 	}), nil
 }
 
-// provenFile exists if the check was green with these caches once.
-func provenFile(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }
+// provenFolder exists if the check was green with these caches once. Unlike a file of the record, it need not outlive
+// a crash of the machine.
+func provenFolder(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }
