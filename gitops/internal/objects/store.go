@@ -28,7 +28,7 @@ type Store struct {
 	dir      string // its own git folder, or ""
 	own      *folder
 	borrowed []*folder
-	Lost     []string   // git folders that a borrowed one borrows from, and that were missing before Open
+	Lost     []string // git folders that a borrowed one borrows from, and that were missing before Open
 }
 
 // Open opens the objects of git folders. own is the folder to write to, or "".
