@@ -154,14 +154,23 @@ type GitFolder struct {
 }
 
 // MakeGitFolder makes a git folder to be mounted as the .git of the checkout. It borrows the
-// checkout's objects from the mount points that LentObjects returns for Root. It has no index
-// before WriteIndex.
+// checkout's objects from the mount points that LentObjects returns for Root. It has no references
+// before FillGitFolder, and no index before WriteIndex.
 func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
-	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.TreeForCommands)
+	err := c.prepareGitDir(o.Dir, filepath.Join(c.repo.Root, ".git"), o.TreeForCommands)
 	if err == nil && o.CopySettingsFrom != "" {
 		err = copySettings(ctx, o.CopySettingsFrom, o.Dir)
 	}
 	if err != nil {
+		return fmt.Errorf("make a git folder: %w", err)
+	}
+	return nil
+}
+
+// FillGitFolder adds the tree's objects and the references to a git folder of MakeGitFolder, which
+// may be mounted already.
+func (c *Checkout) FillGitFolder(ctx context.Context, o GitFolder) error {
+	if err := c.fillGitDir(ctx, o.Dir, o.TreeForCommands); err != nil {
 		return fmt.Errorf("make a git folder: %w", err)
 	}
 	return nil
@@ -193,16 +202,37 @@ func copySettings(ctx context.Context, like, dir string) error {
 	return errors.Join(copytree.Folder(ctx, to, from, "hooks"), copytree.Folder(ctx, to, from, "modules"))
 }
 
-// WriteIndex writes the index of a git folder made by MakeGitFolder. It contains the stat data of
-// unchanged and written files, so that git reads none of them again.
-func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written) error {
-	var changes []objects.Difference
-	err := c.objects.CompareIndex(ctx, o.Snapshot.index, o.Tree.Hash(), func(path string, e objects.Entry) {
-		changes = append(changes, objects.Difference{Path: path, New: e})
-	})
+// WriteIndex writes the index of a git folder made by MakeGitFolder, whose tree no file was written for.
+func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder) error {
+	ix, err := c.IndexOf(ctx, o)
 	if err == nil {
-		err = index.WriteFile(filepath.Join(o.Dir, "index"), o.Snapshot.index, updatesOf(changes, written))
+		err = ix.Write(nil)
 	}
+	return err
+}
+
+// GitIndex is the index of a git folder made by MakeGitFolder, before it is written.
+type GitIndex struct {
+	folder  GitFolder
+	changes []objects.Difference // from the snapshot's index to the folder's tree
+}
+
+// IndexOf compares the tree of a git folder with its snapshot.
+func (c *Checkout) IndexOf(ctx context.Context, o GitFolder) (GitIndex, error) {
+	ix := GitIndex{folder: o}
+	err := c.objects.CompareIndex(ctx, o.Snapshot.index, o.Tree.Hash(), func(path string, e objects.Entry) {
+		ix.changes = append(ix.changes, objects.Difference{Path: path, New: e})
+	})
+	if err != nil {
+		return ix, fmt.Errorf("make a git folder: %w", err)
+	}
+	return ix, nil
+}
+
+// Write writes the index. It contains the stat data of unchanged and written files, so that git reads
+// none of them again.
+func (ix GitIndex) Write(written Written) error {
+	err := index.WriteFile(filepath.Join(ix.folder.Dir, "index"), ix.folder.Snapshot.index, updatesOf(ix.changes, written))
 	if err != nil {
 		return fmt.Errorf("make a git folder: %w", err)
 	}

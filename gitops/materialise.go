@@ -37,7 +37,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 		return err
 	}
 	gitDir := filepath.Join(dir, ".git")
-	if err := c.newGitDir(ctx, gitDir, gitDir, o.TreeForCommands); err != nil {
+	if err := c.newGitDir(ctx, gitDir, o.TreeForCommands); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)

@@ -85,10 +85,10 @@ func (c *Checkout) makePrivateTree(ctx context.Context, dir string, now *Snapsho
 		}
 	}
 	folder := GitFolder{Dir: filepath.Join(dir, ".git"), TreeForCommands: TreeForCommands{Tree: c.Base().Tree, Base: c.Base(), Head: &Head{}, Snapshot: snap}}
-	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.TreeForCommands); err != nil {
+	if err := c.newGitDir(ctx, folder.Dir, folder.TreeForCommands); err != nil {
 		return nil, nil, err
 	}
-	return snap, copied.Unread, c.WriteIndex(ctx, folder, nil)
+	return snap, copied.Unread, c.WriteIndex(ctx, folder)
 }
 
 // trackedOf returns the paths that an index contains, or that have tracked files below them.

@@ -35,12 +35,18 @@ type Head struct {
 	Commit func() (CommitOptions, error) // returns the options of the new commit
 }
 
-// newGitDir makes a git folder at gitDir. seenAt is the path at which commands see it, if it is
-// mounted elsewhere.
-func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeForCommands) error {
-	if s.Base == (Base{}) {
-		s.Base = c.Base()
+// newGitDir makes a git folder at gitDir.
+func (c *Checkout) newGitDir(ctx context.Context, gitDir string, s TreeForCommands) error {
+	err := c.prepareGitDir(gitDir, gitDir, s)
+	if err == nil {
+		err = c.fillGitDir(ctx, gitDir, s)
 	}
+	return err
+}
+
+// prepareGitDir makes a git folder at gitDir that borrows objects, and has none and no references of its own. seenAt is
+// the path at which commands see it, if it is mounted elsewhere.
+func (c *Checkout) prepareGitDir(gitDir, seenAt string, s TreeForCommands) error {
 	if err := os.MkdirAll(gitDir, 0o777); err != nil {
 		return err
 	}
@@ -61,6 +67,14 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeF
 		if err := l.borrow(gitDir, seenAt); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// fillGitDir adds objects and references to a git folder of prepareGitDir.
+func (c *Checkout) fillGitDir(ctx context.Context, gitDir string, s TreeForCommands) error {
+	if s.Base == (Base{}) {
+		s.Base = c.Base()
 	}
 	if err := c.copyFetchedPacks(gitDir); err != nil {
 		return err

@@ -114,7 +114,7 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	script.Place.Begun = c.Sandboxes.Begin(script.Place)
 	defer script.Place.Begun.End()
 	if err := c.makeTree(ctx, s, &script); err != nil {
-		return ran, fmt.Errorf("make a fresh tree to verify: %w", err)
+		return ran, freshTreeError(err)
 	}
 	before, err := c.reportsBefore(script, check)
 	if err != nil {
@@ -146,6 +146,8 @@ func (c Checks) runCheck(ctx context.Context, s suite, script confine.Script, i 
 	return ran, nil
 }
 
+func freshTreeError(err error) error { return fmt.Errorf("make a fresh tree to verify: %w", err) }
+
 // makeTree makes the suite's tree for a check.
 func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
 	if c.Sandboxes.Overlaid() {
@@ -162,6 +164,21 @@ func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script
 		return err
 	}
 	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), CopySettingsFrom: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), TreeForCommands: c.treeAsInCI(s)}
+	var index gitops.GitIndex
+	isBase := s.tree == c.Workspace.Base().Tree // then the layer stays as it is
+	script.WhileOpening = func(ctx context.Context) error {
+		err := checkout.FillGitFolder(ctx, folder)
+		if err == nil {
+			index, err = checkout.IndexOf(ctx, folder)
+		}
+		if err == nil && isBase {
+			err = index.Write(nil)
+		}
+		if err != nil {
+			return freshTreeError(err)
+		}
+		return nil
+	}
 	script.PrepareLayer = func(ctx context.Context, layer gitops.Layer) error {
 		if err := checkout.UnlinkSubmodules(ctx, layer, folder.Dir); err != nil {
 			return err
@@ -171,11 +188,14 @@ func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script
 				return err
 			}
 		}
+		if isBase {
+			return nil
+		}
 		written, err := checkout.InLayer(layer).Overwrite(ctx, c.Workspace.Base().Tree, s.tree)
 		if err != nil {
 			return err
 		}
-		return checkout.WriteIndex(ctx, folder, written)
+		return index.Write(written)
 	}
 	return checkout.MakeGitFolder(ctx, folder)
 }

@@ -25,6 +25,8 @@ type Script struct {
 	Place   Place
 	// Pipefail makes a pipe fail if any of its commands fails.
 	Pipefail bool
+	// WhileOpening runs while the sandbox opens, in another goroutine; may be nil.
+	WhileOpening func(ctx context.Context) error
 	// PrepareLayer changes the overlay before the command starts; may be nil.
 	PrepareLayer func(ctx context.Context, layer gitops.Layer) error
 	// InspectLayer examines the overlay after the command ended; may be nil.
@@ -77,7 +79,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 	}
 	defer log.Close()
 	out := record.NewLogWriter(log, record.CommandLogBytes, s.Record.Redact)
-	box, err := s.Open(ctx, script.Place)
+	box, err := s.openFor(ctx, script)
 	if err != nil {
 		return ScriptResult{}, err
 	}
@@ -110,6 +112,20 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 		return result, ctx.Err()
 	}
 	return s.explainEnd(script, log, result, err)
+}
+
+// openFor opens the sandbox of a script, and runs WhileOpening meanwhile.
+func (s *Sandboxes) openFor(ctx context.Context, script Script) (*sandbox.Sandbox, error) {
+	if script.WhileOpening == nil {
+		return s.Open(ctx, script.Place)
+	}
+	meanwhile := make(chan error, 1)
+	go func() { meanwhile <- script.WhileOpening(ctx) }()
+	box, err := s.Open(ctx, script.Place)
+	if otherErr := <-meanwhile; otherErr != nil && err == nil {
+		return nil, errors.Join(otherErr, box.Close())
+	}
+	return box, err
 }
 
 // explainEnd returns the result of a script that ended with err, and notes its cause in the log.

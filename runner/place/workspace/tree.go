@@ -215,11 +215,13 @@ func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
 		return nil
 	}
 	folder := w.gitOnBase(dir)
-	err := w.checkout.MakeGitFolder(ctx, folder)
-	if err == nil {
-		err = w.checkout.WriteIndex(ctx, folder, nil)
+	if err := w.checkout.MakeGitFolder(ctx, folder); err != nil {
+		return err
 	}
-	return err
+	if err := w.checkout.FillGitFolder(ctx, folder); err != nil {
+		return err
+	}
+	return w.checkout.WriteIndex(ctx, folder)
 }
 
 func (w *Workspace) gitOnBase(dir string) gitops.GitFolder {
@@ -254,7 +256,7 @@ func (w *Workspace) copySetupGit(ctx context.Context) error {
 		_ = os.Remove(filepath.Join(w.tree.GitFolder(OfSetup), "index")) // only takes space
 		return nil
 	}
-	return w.checkout.WriteIndex(ctx, w.gitOnBase(agent), nil)
+	return w.checkout.WriteIndex(ctx, w.gitOnBase(agent))
 }
 
 // adoptSetupFiles makes setup's files part of the snapshot, so they do not count as the agent's. It
