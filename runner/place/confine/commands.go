@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -25,7 +26,7 @@ type Script struct {
 	Place   Place
 	// Pipefail makes a pipe fail if any of its commands fails.
 	Pipefail bool
-	// WhileOpening runs while the sandbox opens, in another goroutine; may be nil.
+	// WhileOpening runs while another goroutine opens the sandbox; may be nil.
 	WhileOpening func(ctx context.Context) error
 	// PrepareLayer changes the overlay before the command starts; may be nil.
 	PrepareLayer func(ctx context.Context, layer gitops.Layer) error
@@ -119,13 +120,21 @@ func (s *Sandboxes) openFor(ctx context.Context, script Script) (*sandbox.Sandbo
 	if script.WhileOpening == nil {
 		return s.Open(ctx, script.Place)
 	}
-	meanwhile := make(chan error, 1)
-	go func() { meanwhile <- script.WhileOpening(ctx) }()
-	box, err := s.Open(ctx, script.Place)
-	if otherErr := <-meanwhile; otherErr != nil && err == nil {
-		return nil, errors.Join(otherErr, box.Close())
+	var opening sync.WaitGroup
+	var box *sandbox.Sandbox
+	var openErr error
+	opening.Go(func() { box, openErr = s.Open(ctx, script.Place) })
+	err := func() error {
+		defer opening.Wait() // even after a panic
+		return script.WhileOpening(ctx)
+	}()
+	if openErr != nil {
+		return nil, openErr
 	}
-	return box, err
+	if err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
+	return box, nil
 }
 
 // explainEnd returns the result of a script that ended with err, and notes its cause in the log.
