@@ -67,6 +67,23 @@ func TestInterruptedScriptHasNoResult(t *testing.T) {
 	}
 }
 
+func TestFailureWhileOpening(t *testing.T) {
+	s := confined(t)
+	failure := errors.New("no tree")
+	script := Script{Name: "x", Run: "touch ran", Dir: s.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: AgentPlace(), WhileOpening: func(context.Context) error { return failure }}
+	must.Is(t, failure, must.Err(s.RunScript(t.Context(), script)))
+	if _, err := os.Lstat(filepath.Join(s.Root, "ran")); err == nil {
+		t.Error("the command ran")
+	}
+	script.WhileOpening = func(context.Context) error { return nil }
+	must.Do(t, must.Err(s.RunScript(t.Context(), script)), "the sandbox was left open")
+	s.Root = filepath.Join(s.Root, "none")
+	script.WhileOpening = func(context.Context) error { return failure }
+	if err := must.Err(s.RunScript(t.Context(), script)); err == nil || errors.Is(err, failure) {
+		t.Errorf("without a workspace: %v", err)
+	}
+}
+
 func TestRemovesPlaceWithTree(t *testing.T) {
 	s := confined(t)
 	tree := Place{Scratch: "verify-0", Root: s.Record.Join("state", "verify-0")}
