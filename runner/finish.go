@@ -123,7 +123,7 @@ func (r *runner) salvageWork(ctx context.Context, stop *outcome.Stop) string {
 	p := e.publication()
 	note := e.Workspace.Salvage(ctx, workspace.RunEnd{
 		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.Assignment.Project.Mode == publish.Nowhere, Resumable: e.mayResume(r.Record, stop.Outcome), Change: e.work.change,
-		Take: r.takeUnsaved,
+		ResumesTree: func() bool { return e.mayResume(r.Record, outcome.Cancelled) }, Take: r.takeUnsaved,
 	})
 	unpushed := stop.Outcome == outcome.Cancelled || stop.Outcome == outcome.ForgeFailed && p.Remote == ""
 	if p.Commit == "" || !unpushed {

@@ -40,8 +40,8 @@ type ResumedRun struct {
 	BeganWithPull        bool // the checkout had the change of a pull request before the agent began
 }
 
-// WorkPending reports whether a run ended while its work tree lacked some of its work.
-func WorkPending(d *record.Directory) bool { return d.Has(workPlaceFile) }
+// WorkPending reports whether a run ended while its work was incomplete in its work tree, or complete only there.
+func WorkPending(d *record.Directory) bool { return d.Has(workPlaceFile) || WorkOnlyInTree(d) }
 
 // CannotResume returns the outcome of a run that cannot resume.
 func CannotResume(format string, args ...any) *outcome.Stop {

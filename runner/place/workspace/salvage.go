@@ -24,6 +24,9 @@ type RunEnd struct {
 	Published   bool // the change is committed
 	ForCheckout bool // the change's destination is the checkout
 	Resumable   bool
+	// ResumesTree reports whether the run can resume if only its work tree has the work, whatever its outcome.
+	// Nil means no.
+	ResumesTree func() bool
 	Change      *gitops.ChangeSet // the last change that was taken; may be nil
 	// Take returns the change set after saving it, for a run that has not saved it.
 	Take func(context.Context) (*gitops.ChangeSet, error)
@@ -40,11 +43,11 @@ func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 	}
 	switch {
 	case w.delivery.isPartial:
-		return w.saveRevertData()
+		return w.saveRevertData(e)
 	case w.workPending:
 		return "The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again."
 	case e.Published:
-		return w.keepLeftover(ctx, e.Change)
+		return w.keepLeftover(ctx, e, e.Change)
 	case !w.CommandsRan():
 		return ""
 	}
@@ -59,27 +62,36 @@ func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
 		change = cmp.Or(change, e.Change)
 	}
 	if err != nil {
-		w.workOnlyInTree = true
+		resume := w.leaveInTree(e, ", and agent-ci resume %s continues there")
 		subject := "The checkout is as it was; what"
 		if w.wasRemoved() {
 			subject, err = "What", errors.New("the checkout was deleted or moved")
 		}
-		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v). It is in the work tree of the run, and agent-ci resume %s continues there.", err, w.rec.Path())
+		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v). It is in the work tree of the run%s.", err, resume)
 		return subject + " the agent changed lies in " + w.tree.ChangesFolder() + "."
 	}
 	note := w.settleChange(ctx, e, change)
 	if w.delivery.isPartial {
-		return w.saveRevertData()
+		return w.saveRevertData(e)
 	}
-	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, change))
+	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, e, change))
 }
 
 // saveRevertData keeps the files needed to revert a partly landed change later. It returns a
 // sentence for the user.
-func (w *Workspace) saveRevertData() string {
+func (w *Workspace) saveRevertData(e RunEnd) string {
+	resume := w.leaveInTree(e, " agent-ci resume %s removes that part and continues.")
+	return fmt.Sprintf("A part of the change is in the checkout; the whole is in %s.%s", w.rec.Join(record.PatchFile), resume)
+}
+
+// leaveInTree makes the run's end keep the work tree, which has the only copy of some work. It returns resume with
+// the path of the run directory, or "" for a run that cannot resume.
+func (w *Workspace) leaveInTree(e RunEnd, resume string) string {
 	w.workOnlyInTree = true
-	return fmt.Sprintf("A part of the change is in the checkout; the whole is in %s. agent-ci resume %s removes that part and continues.",
-		w.rec.Join(record.PatchFile), w.rec.Path())
+	if e.ResumesTree == nil || !e.ResumesTree() {
+		return ""
+	}
+	return fmt.Sprintf(resume, w.rec.Path())
 }
 
 // settleChange writes a saved change to the checkout, if that is its destination. It returns a
@@ -168,7 +180,7 @@ func leftovers(change *gitops.ChangeSet) (left []string) {
 
 // keepLeftover moves files that a change cannot contain to a separate folder, before the work tree
 // is removed. It returns a sentence about them, or "".
-func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) string {
+func (w *Workspace) keepLeftover(ctx context.Context, e RunEnd, change *gitops.ChangeSet) string {
 	if w.tree == nil || change == nil || w.workOnlyInTree {
 		return ""
 	}
@@ -185,8 +197,8 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 			moved = append(moved, path)
 		}
 		if err != nil {
-			w.workOnlyInTree = true
-			w.rec.Warn("leftover", "Files that cannot be part of a change could not be moved out of the work tree (%v). They are still there, and agent-ci resume %s finds them.", err, w.rec.Path())
+			resume := w.leaveInTree(e, ", and agent-ci resume %s finds them")
+			w.rec.Warn("leftover", "Files that cannot be part of a change could not be moved out of the work tree (%v). They are still in %s%s.", err, w.tree.ChangesFolder(), resume)
 			return ""
 		}
 	}

@@ -86,6 +86,20 @@ func TestSavesWorkOnce(t *testing.T) {
 	must.Same(t, "to be deleted\n", repo.Read("gone"), "it tells")
 }
 
+// A warning offers agent-ci resume only for a run that can resume.
+func TestOffersResumeOfWorkInTree(t *testing.T) {
+	for _, resumes := range []bool{true, false} {
+		w, tree := working(t, gittest.Seeded(t).Dir)
+		work(tree)
+		w.Salvage(t.Context(), RunEnd{
+			Take:        func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed },
+			ResumesTree: func() bool { return resumes },
+		})
+		warned := w.rec.Warnings()[0].Message
+		must.Same(t, resumes, strings.Contains(warned, "agent-ci resume "+w.rec.Path()), warned)
+	}
+}
+
 // The note does not mention a removed checkout.
 func TestSavesWorkWithoutCheckout(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -133,6 +133,11 @@ func TestRefusesUnresumableRecords(t *testing.T) {
 		"one that had not begun":                {func(h *Run) { h.Started.RunID = "" }, false, "before it had begun"},
 		"one that ended":                        {func(h *Run) { h.Finished.Outcome = "changed" }, false, "it has ended"},
 		"one whose work was not there yet":      {func(h *Run) { h.Finished.Outcome = "changed" }, true, ""},
+		"invalid input before the agent began":  {func(h *Run) { h.Finished.Outcome = "invalid_input" }, false, "it has ended"},
+		"invalid input of an agent's run": {func(h *Run) {
+			h.Finished.Outcome = "invalid_input"
+			must.Do(t, h.conversation.Apply(transcript.Event{Content: transcript.ModelRequest{Turn: 1}}))
+		}, false, ""},
 		"a job with a secret":                   {func(h *Run) { h.Started.Job = json.RawMessage(`{"x":"[secret TOKEN]"}`) }, false, "holds a secret"},
 		"on a pull request that was not in yet": {onPull, false, "before the change of its pull request"},
 		"a limit that is as it was": {func(h *Run) {

@@ -22,6 +22,7 @@ var NotResumable = map[outcome.Outcome][]string{
 		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.TierUnknown),
 	},
 	outcome.ExtensionFailed: {"git_filter"}, // the checkout of the run keeps the filter
+	outcome.InvalidInput:    {"not_resumable", "git_filter"},
 }
 
 // RedactedMark begins the replacement of a secret in a transcript.
@@ -34,7 +35,7 @@ func Resumable(dir *record.Directory, script string) error {
 	var end record.Result
 	pending := workspace.WorkPending(dir)
 	hasResult, err := dir.ReadJSON(record.ResultFile, &end)
-	endedByItself := hasResult && err == nil && !slices.Contains(StoppedFromOutside, end.Outcome)
+	endedByItself := hasResult && err == nil && !isStop(end.Outcome, true)
 	if endedByItself && !pending {
 		return endedError() // most runs end here, so their transcripts are not read
 	}
@@ -55,11 +56,18 @@ func Resumable(dir *record.Directory, script string) error {
 
 // CanResumeAfter reports whether a run that ends with outcome o could resume, by its transcript.
 func CanResumeAfter(rec *record.Record, o outcome.Outcome) bool {
-	if !rec.Started() || !slices.Contains(StoppedFromOutside, o) {
+	if !rec.Started() || !isStop(o, true) {
 		return false
 	}
 	h, err := Read(rec)
-	return err == nil && h.checkResumable(false) == nil
+	return err == nil && isStop(o, h.AgentBegan()) && h.checkResumable(false) == nil
+}
+
+// isStop reports whether a run that ends with outcome o was stopped by something other than its work. That includes
+// invalid input after the agent began, such as a checkout that can no longer be written: once it is corrected,
+// the work can continue.
+func isStop(o outcome.Outcome, agentBegan bool) bool {
+	return slices.Contains(StoppedFromOutside, o) || o == outcome.InvalidInput && agentBegan
 }
 
 // ResumeHint tells people how to resume a run that ends this way. It returns "" if a resume would be in vain,
@@ -84,7 +92,7 @@ func (h *Run) checkResumable(pending bool) error {
 	switch {
 	case !h.StartedWork():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
-	case h.Finished != nil && !pending && !slices.Contains(StoppedFromOutside, outcome.Outcome(h.Finished.Outcome)):
+	case h.Finished != nil && !pending && !isStop(outcome.Outcome(h.Finished.Outcome), h.AgentBegan()):
 		return endedError()
 	case strings.Contains(string(h.Started.Job), RedactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
