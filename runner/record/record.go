@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -34,9 +35,27 @@ type Record struct {
 	warnings      warningList
 	log           *eventlog.Log
 	digests       digestFile
-	stopHeartbeat func() // nil if no heartbeat is written
-	started       bool   // run.started was written
+	stopHeartbeat func()     // nil if no heartbeat is written
+	started       bool       // run.started was written
+	landing       sync.Mutex // held while a landing begins, and by Leave for ever
 }
+
+// ErrLeft says that the process is exiting without waiting for the run.
+var ErrLeft = errors.New("the process exits without waiting for the run")
+
+// BeginLanding calls note, which records that the run starts to write to the checkout. It returns ErrLeft after
+// Leave.
+func (r *Record) BeginLanding(note func() error) error {
+	if !r.landing.TryLock() {
+		return ErrLeft
+	}
+	defer r.landing.Unlock()
+	return note()
+}
+
+// Leave prevents landings from now on. It returns false if one is just beginning. It never waits, because a disk may
+// be stuck.
+func (r *Record) Leave() bool { return r.landing.TryLock() }
 
 // foldedState is the view that follows from the events so far.
 type foldedState struct {

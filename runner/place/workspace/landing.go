@@ -72,7 +72,7 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	for _, file := range change.Files {
 		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID, file.NewMode})
 	}
-	if err := w.rec.WriteJSON(landingFile, l); err != nil {
+	if err := w.rec.BeginLanding(func() error { return w.rec.WriteJSON(landingFile, l) }); err != nil {
 		return err
 	}
 	w.delivery.landed = true

@@ -95,10 +95,10 @@ func (d *EarlyExit) abandonedResult(ctx context.Context) record.Result {
 	return result
 }
 
-// describeWork says where unfinished work is.
+// describeWork says where unfinished work is. No landing begins afterwards, so it stays true.
 func (d *EarlyExit) describeWork() string {
 	switch {
-	case d.rec != nil && workspace.LandingInterrupted(d.rec.Directory):
+	case d.rec != nil && (!d.rec.Leave() || workspace.LandingInterrupted(d.rec.Directory)):
 		return "the change was being put into the checkout, and may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out of the checkout what came there."
 	case d.rec != nil && confine.HasWorkTree(d.rec.Directory):
 		return "the checkout is as it was, the work is in the run directory."

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 )
 
@@ -26,8 +27,15 @@ func TestAbandonedRunNamesItsWork(t *testing.T) {
 			}
 			left := EarlyExit{rec: rec}
 			must.Contain(t, left.abandonedResult(t.Context()).Message, test.want, "To continue: agent-ci resume "+rec.Path())
+			must.Fail(t, record.ErrLeft.Error(), rec.BeginLanding(func() error { return nil }), "afterwards a landing begins")
 		})
 	}
+	rec := recordtest.New(t, "20260101T000000Z-00000000")
+	must.Do(t, rec.BeginLanding(func() error {
+		left := EarlyExit{rec: rec}
+		must.Contain(t, left.describeWork(), "may stand there whole or in part")
+		return nil
+	}))
 	if got := new(EarlyExit).abandonedResult(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
 		t.Errorf("without a run directory: %q", got.Message)
 	}

@@ -128,12 +128,12 @@ func TestRefusesUnresumableRecords(t *testing.T) {
 		pending bool
 		says    string // empty: it can go on
 	}{
-		"a run that was cancelled":              {nil, false, ""},
-		"a run that was killed":                 {func(h *Run) { h.Finished = nil }, false, ""},
-		"one that had not begun":                {func(h *Run) { h.Started.RunID = "" }, false, "before it had begun"},
-		"one that ended":                        {func(h *Run) { h.Finished.Outcome = "changed" }, false, "it has ended"},
-		"one whose work was not there yet":      {func(h *Run) { h.Finished.Outcome = "changed" }, true, ""},
-		"invalid input before the agent began":  {func(h *Run) { h.Finished.Outcome = "invalid_input" }, false, "it has ended"},
+		"a run that was cancelled":             {nil, false, ""},
+		"a run that was killed":                {func(h *Run) { h.Finished = nil }, false, ""},
+		"one that had not begun":               {func(h *Run) { h.Started.RunID = "" }, false, "before it had begun"},
+		"one that ended":                       {func(h *Run) { h.Finished.Outcome = "changed" }, false, "it has ended"},
+		"one whose work was not there yet":     {func(h *Run) { h.Finished.Outcome = "changed" }, true, ""},
+		"invalid input before the agent began": {func(h *Run) { h.Finished.Outcome = "invalid_input" }, false, "it has ended"},
 		"invalid input of an agent's run": {func(h *Run) {
 			h.Finished.Outcome = "invalid_input"
 			must.Do(t, h.conversation.Apply(transcript.Event{Content: transcript.ModelRequest{Turn: 1}}))
