@@ -145,15 +145,28 @@ func (o *Original) Compare(ctx context.Context, result *Result, recording *Recor
 	if result.Differences, err = o.audit.CompareOutputs(recording.Outputs, to.Directory, treePath); err != nil {
 		return err
 	}
-	switch ended := o.Finished; {
+	endedByItself := o.Finished != nil && !slices.Contains(history.StoppedFromOutside, outcome.Outcome(o.Finished.Outcome))
+	result.addDifferences(missingHookAnswers(recording.Answers, endedByItself))
+	switch {
 	case !recording.Answers.RanOut:
 		result.addDifferences(o.audit.CompareEnd(result.Replay))
-	case ended != nil && !slices.Contains(history.StoppedFromOutside, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
+	case endedByItself: // nothing stopped the run before it had all answers
 		result.addDifferences(o.audit.ReportMissingAnswers(result.Replay))
 	}
 	patch, err := o.audit.ComparePatch(ctx)
 	result.addDifferences(patch)
 	return err
+}
+
+// missingHookAnswers returns a difference for each question to a hook whose answer the record should have. A run
+// that was stopped lacks answers at its end, but a run with an answer of the model has all of its start.
+func missingHookAnswers(a *Answers, endedByItself bool) (found audit.Differences) {
+	for _, q := range a.Hooks.Missing() {
+		if q.AtStart() && len(a.answers) > 0 || endedByItself && !a.RanOut {
+			found = append(found, audit.Difference{Subject: "hook " + q.Hook + " on " + q.Event, Recorded: "(not there)", Replayed: "asked"})
+		}
+	}
+	return found
 }
 
 // CheckWithoutRunning verifies that the record yields the sent requests and the change, and writes the body.

@@ -20,6 +20,23 @@ type Answers struct {
 	stopHooksRan bool
 
 	unusedAnswers []transcript.HookAnswer // recorded answers that no question has used yet
+	missing       []Question              // questions of a replay without a recorded answer
+}
+
+// Question names a hook and the event that it was asked about.
+type Question struct{ Hook, Event string }
+
+// AtStart reports whether the question comes before the agent's first turn.
+func (q Question) AtStart() bool { return slices.Contains(oncePerRun, q.Event) }
+
+// Missing returns the questions of a replay that have no recorded answer.
+func (h *Hooks) Missing() []Question {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.Answers.missing)
 }
 
 // oncePerRun lists events that occur once per run.
@@ -64,6 +81,9 @@ func (a *Answers) takeAnswer(name, event string, call transcript.CallRef) (recor
 		recorded = a.unusedAnswers[i]
 		a.unusedAnswers = slices.Concat(a.unusedAnswers[:i], a.unusedAnswers[i+1:]) // a new slice, since copies of a share the old one
 		return recorded, true
+	}
+	if a.ReplaceQuestions {
+		a.missing = append(a.missing, Question{name, event})
 	}
 	return transcript.HookAnswer{Decision: transcript.HookPass}, a.ReplaceQuestions
 }
