@@ -34,11 +34,12 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/trees"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 type Options struct {
 	Dir   string // the checkout, or a folder in it
-	Git   string // the path of the git program, found outside of the checkout
+	Git   string // the path of the git program, as FindGit finds it
 	State string // a private folder that exists, for objects that are not published yet
 	Forge string // the base address of the forge's pages, or "" for none; other host names may be aliases from the user's ssh configuration
 	// OpenFilter opens the confinement for a filter's commands. Nil permits no filter.
@@ -297,6 +298,12 @@ func (c *Checkout) Close() error {
 		errs = append(errs, c.work.Close())
 	}
 	return errors.Join(append(errs, c.repo.Close())...)
+}
+
+// FindGit returns the path of the git program in pathEnv, a list as in PATH, or "" if there is
+// none. It ignores the folders that SearchPathOutside removes for root.
+func FindGit(pathEnv, root string) string {
+	return outside.Find("git", program.SearchPathOutside(pathEnv, root))
 }
 
 // CheckGit returns the version of the git program at path, and a *GitError if agent-ci cannot

@@ -43,17 +43,16 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 }
 
 // commitAndPush commits the change, switches the checkout to it, and pushes it if the origin is on this
-// machine. The body exists if any step after the commit fails.
+// machine. It writes the body right after the commit, so that it exists if a later step fails or the process is killed.
 func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit, err := l.commit(ctx, p, before, out)
 	if err != nil {
 		return err
 	}
-	err = l.switchAndPush(ctx, p, commit, before, out)
-	if err != nil && out.BodyFile == "" {
-		_ = l.publishPull(ctx, p, out) // the first error counts
+	if err := l.publishPull(ctx, p, out); err != nil {
+		return err
 	}
-	return err
+	return l.switchAndPush(ctx, p, commit, before, out)
 }
 
 // switchAndPush switches the checkout to the commit, and pushes it if the origin is on this machine.
@@ -90,9 +89,6 @@ func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, bef
 	}
 	path, local := to.Local()
 	if _, wrong := gitops.HeadOf(path); local && wrong == nil {
-		if err := l.publishPull(ctx, p, out); err != nil { // write the body before the push, so that it exists if the push is refused
-			return err
-		}
 		return l.push(ctx, p, to, commit, before, out)
 	}
 	switch {

@@ -111,6 +111,9 @@ func (r *Repository) WasRemoved() bool {
 	if !isDir(r.Root) || !isDir(r.CommonDir) {
 		return true
 	}
+	if _, err := os.Lstat(filepath.Join(r.GitDir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+		return true // git no longer takes it for a git folder
+	}
 	now, err := os.Stat(r.GitDir)
 	if err != nil || r.claimFile == nil {
 		return errors.Is(err, fs.ErrNotExist)

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -20,7 +19,10 @@ func SearchPath(path, dir string) string {
 
 // FindGit returns the git program on a PATH. It skips dir's checkout, where commands may have put
 // one.
-func FindGit(path, dir string) string { return outside.Find("git", SearchPath(path, dir)) }
+func FindGit(path, dir string) string {
+	root, _ := gitops.WorkTree(dir)
+	return gitops.FindGit(path, root)
+}
 
 // MakeRunDirectory makes rec's run directory, at out or in the usual place, and begins the
 // transcript. get reads environment variables. checkout is a folder in the run's checkout.

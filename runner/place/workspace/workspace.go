@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
@@ -291,7 +292,7 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// CheckoutFault returns the outcome for an error of the checkout: it is missing, an object is damaged, a path is too
+// CheckoutFault returns the outcome for an error of the checkout: it is missing, the index or an object is damaged, a path is too
 // deep, or a git filter failed or is forbidden. It returns nil for any other error, and for one that already has an
 // outcome. After commands have run, their files may be the cause of a filter's failure.
 func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
@@ -300,10 +301,12 @@ func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 	stop, known := errors.AsType[*outcome.Stop](err)
 	hasOutcome := known && stop.Outcome != outcome.InternalError
 	switch {
-	case (errors.Is(err, fs.ErrNotExist) && !hasOutcome || objectStop != nil) && w.wasRemoved():
-		return outcome.Stopf(outcome.InternalError, "unexpected", "The checkout %s was deleted or moved during the run; put it back.", w.root).Because(err)
+	case (isMissingError(err) && !hasOutcome || objectStop != nil) && w.wasRemoved():
+		return outcome.Stopf(outcome.InternalError, "unexpected", "The checkout %s was deleted or moved during the run, or its git folder was; put it back.", w.root).Because(err)
 	case objectStop != nil:
 		return objectStop
+	case errors.Is(err, gitops.ErrIndex) && !hasOutcome:
+		return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(err.Error())).Because(err)
 	case hasOutcome || !isFilter:
 		return nil
 	case w.CommandsRan():
@@ -314,6 +317,12 @@ func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 
 // wasRemoved reports whether somebody deleted or moved the checkout or its git folder.
 func (w *Workspace) wasRemoved() bool { return w.checkout != nil && w.checkout.WasRemoved() }
+
+// isMissingError reports whether a path of err names nothing, also since something else than a folder is above it or
+// a link above it leads to itself.
+func isMissingError(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, gitops.ErrNotRepository)
+}
 
 // isMissing reports whether a path names nothing.
 func isMissing(path string) bool {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,6 +154,11 @@ func TestNamesMissingCheckout(t *testing.T) {
 		"moved":                   {func(r gittest.Repo) error { return os.Rename(r.Dir, r.Dir+"-moved") }, missing, "unexpected"},
 		"moved, without objects":  {func(r gittest.Repo) error { return os.Rename(r.Dir, r.Dir+"-moved") }, damaged, "unexpected"},
 		"its git folder":          {func(r gittest.Repo) error { return os.RemoveAll(r.Path(".git")) }, damaged, "unexpected"},
+		"its git folder, a file there": {func(r gittest.Repo) error {
+			return errors.Join(os.Rename(r.Path(".git"), r.Path("moved")), os.WriteFile(r.Path(".git"), []byte("x"), 0o600))
+		}, &fs.PathError{Op: "open", Path: ".git/objects", Err: syscall.ENOTDIR}, "unexpected"},
+		"its HEAD":          {func(r gittest.Repo) error { return os.Remove(r.Path(".git/HEAD")) }, missing, "unexpected"},
+		"a malformed index": {func(gittest.Repo) error { return nil }, fmt.Errorf("look: %w", gitops.ErrIndex), "damaged_repository"},
 		"made anew": {func(r gittest.Repo) error {
 			err := os.Rename(r.Dir, r.Dir+"-moved")
 			r.Write("README", "")
