@@ -159,6 +159,9 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	now, err := c.readPosition(ctx)
+	if errors.Is(err, ErrNoCommit) { // as after git checkout --orphan
+		return true, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
@@ -174,6 +177,9 @@ func (c *Checkout) standsOnStart(p position) bool {
 // or interrupted Switch to branch and commit.
 func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool, error) {
 	now, err := c.readPosition(ctx)
+	if errors.Is(err, ErrNoCommit) {
+		return true, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}

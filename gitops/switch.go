@@ -41,7 +41,7 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 // use. It returns an *InUseError if the branch is checked out.
 func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
 	head, _, err := c.repo.Head()
-	if err != nil {
+	if err != nil && !errors.Is(err, repository.ErrNoRef) { // HEAD may be on a branch without commits
 		return fmt.Errorf("move branch %s: %w", branch, err)
 	}
 	if branch == c.StartCommit().Branch || head == "ref: refs/heads/"+branch {

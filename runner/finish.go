@@ -97,7 +97,7 @@ func (r *runner) saveWork(ctx context.Context, cause error) *outcome.Stop {
 	note := r.salvageWork(late, stop)
 	if changed && e.Workspace != nil && e.Workspace.NotWritten() != nil {
 		failure := *outcome.ForError(ctx, e.Workspace.NotWritten())
-		stop = &failure
+		stop = cmp.Or(e.Workspace.CheckoutFault(e.Workspace.NotWritten()), &failure)
 	}
 	stop.Message = outcome.ShortenNames(r.Record.Redact(strings.TrimSpace(stop.Message + " " + note)))
 	return stop

@@ -306,7 +306,11 @@ func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 	case objectStop != nil:
 		return objectStop
 	case errors.Is(err, gitops.ErrIndex) && !hasOutcome:
-		return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(err.Error())).Because(err)
+		why := err
+		if known {
+			why = stop.Err // without the words of an internal error
+		}
+		return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(why.Error())).Because(err)
 	case hasOutcome || !isFilter:
 		return nil
 	case w.CommandsRan():
