@@ -11,9 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
 
-// aboutTools are the fields of a request that an endpoint without tools refuses.
-var aboutTools = []string{"tools", "tool_choice", "parallel_tool_calls", "functions"}
-
 // TestEveryToolInEditFormats plays, for each edit format, a session of a model that has no tools, and compares
 // the transcript with the one that was looked through.
 func TestEveryToolInEditFormats(t *testing.T) {

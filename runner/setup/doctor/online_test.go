@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat/chattest"
 )
 
 // The model's API and GitHub are asked, and what they say of key and token is told. An API that
@@ -190,6 +192,27 @@ func TestDetectsMissingResponsesFeatures(t *testing.T) {
 					t.Errorf("a problem is told: %s", p.Message)
 				}
 			}
+		})
+	}
+}
+
+// TestFindsEndpointQuirks finds the settings that docs/reference/model.md names for each endpoint.
+func TestFindsEndpointQuirks(t *testing.T) {
+	p := prepared(t, t.TempDir(), surroundings(t, "AGENT_CI_MODEL_NAME=some-model"))
+	for _, e := range chattest.Endpoints(t, "../../..") {
+		t.Run(e.Name, func(t *testing.T) {
+			s, want, d := e.Serve(t), map[string]any{"wire": "chat"}, Diagnosis{}
+			if e.Tools != "function" {
+				want["tools"] = e.Tools
+			}
+			if len(e.Quirks) > 0 {
+				want["chat"] = e.Quirks
+			}
+			d.examineEndpoint(t.Context(), p, model.Endpoint{BaseURL: s.URL})
+			if found, is := d.Model.Endpoint.Settings["chat"].([]model.Quirk); is {
+				slices.Sort(found)
+			}
+			must.Same(t, want, d.Model.Endpoint.Settings, "settings of the job (-documented +found out)", s.Refused())
 		})
 	}
 }
