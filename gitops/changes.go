@@ -63,7 +63,7 @@ func (c *Checkout) changedTree(ctx context.Context, base Tree, to *changeCollect
 	for _, path := range slices.Sorted(maps.Keys(to.landed)) {
 		to.scan.SuspectAt(path)
 	}
-	if err := c.work.Clean(ctx, to.scan, true); err != nil {
+	if err := c.work.StoreSuspects(ctx, to.scan); err != nil {
 		return "", err
 	}
 	to.addSuspects()

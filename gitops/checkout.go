@@ -339,24 +339,24 @@ func (c *Checkout) IgnoresCase() bool { return c.repo.Settings.IgnoreCase }
 // Tracked lists the files in the index, sorted by bytes. Git ignores none of
 // them, whatever the ignore rules say.
 func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
-	return c.indexed(ctx, "list tracked files", func(*index.File, int) bool { return true })
+	return c.indexedPaths(ctx, "list tracked files", func(*index.File, int) bool { return true })
 }
 
 // Submodules lists the paths of submodules in the index, with or without an entry in .gitmodules.
 func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
-	return c.indexed(ctx, "list the submodules", func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
+	return c.indexedPaths(ctx, "list the submodules", func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
 }
 
 // TrackedEndingIn lists the paths in the index that end in the given whole path elements.
 func (c *Checkout) TrackedEndingIn(ctx context.Context, end string) ([]string, error) {
 	whole, part := []byte(end), []byte("/"+end)
-	return c.indexed(ctx, "list paths of the checkout", func(ix *index.File, i int) bool {
+	return c.indexedPaths(ctx, "list paths of the checkout", func(ix *index.File, i int) bool {
 		return bytes.Equal(ix.Path(i), whole) || bytes.HasSuffix(ix.Path(i), part)
 	})
 }
 
-// indexed lists the paths of matching index entries. doing completes an error message.
-func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *index.File, i int) bool) ([]string, error) {
+// indexedPaths lists the paths of matching index entries. doing completes an error message.
+func (c *Checkout) indexedPaths(ctx context.Context, doing string, wanted func(ix *index.File, i int) bool) ([]string, error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)

@@ -41,7 +41,7 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 // checkout before. Its Dirty files are those that the layer changed. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
 	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), dirty: map[string]bool{}}
-	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
+	s, err := c.scanWithContent(ctx, snap.index, func(f scan.Found) {
 		if f.Tracked() {
 			more.dirty[f.Path] = true
 			return
@@ -255,7 +255,7 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	}
 	var changed []string
 	seen := map[string]bool{}
-	s, err := c.scanned(ctx, snap.index, func(f scan.Found) {
+	s, err := c.scanWithContent(ctx, snap.index, func(f scan.Found) {
 		seen[f.Path] = true
 		before := snap.untracked[f.Path].Stat
 		isNew := before == nil && !snap.wasUntracked(f.Path)

@@ -73,9 +73,9 @@ func (s *Snapshot) ForCopy(copied *Snapshot) *Snapshot {
 // file with each of them.
 const maxExcluded = 1000
 
-// excluded lists the paths for a tree's info/exclude. If there are more than maxExcluded, it
+// excludedPaths lists the paths for a tree's info/exclude. If there are more than maxExcluded, it
 // replaces files by the topmost folder without tracked files.
-func (s *Snapshot) excluded() []string {
+func (s *Snapshot) excludedPaths() []string {
 	visible := slices.DeleteFunc(slices.Sorted(maps.Keys(s.untracked)), func(path string) bool { return !s.untracked[path].Seen })
 	if len(visible) <= maxExcluded {
 		return visible
@@ -145,7 +145,7 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 		}
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]untrackedPath{}, dirty: map[string]bool{}}
-	s, err := c.scanned(ctx, ix, func(f scan.Found) {
+	s, err := c.scanWithContent(ctx, ix, func(f scan.Found) {
 		if f.Tracked() {
 			snap.dirty[f.Path] = true
 			return
@@ -165,16 +165,16 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	for _, path := range s.Differing() {
 		snap.dirty[path] = true
 	}
-	snap.index, snap.folders = refreshed(ix, s, began), s.Folders(began)
+	snap.index, snap.folders = withFreshStats(ix, s, began), s.Folders(began)
 	return snap, nil
 }
 
-// scanned compares the work tree with an index, including the content of files that may differ.
-func (c *Checkout) scanned(ctx context.Context, ix *index.File, report func(scan.Found)) (*scan.Scan, error) {
+// scanWithContent compares the work tree with an index, including the content of files that may differ.
+func (c *Checkout) scanWithContent(ctx context.Context, ix *index.File, report func(scan.Found)) (*scan.Scan, error) {
 	s := scan.New(c.work.ScanTree(), ix, report)
 	err := s.Run(ctx)
 	if err == nil {
-		err = c.work.Clean(ctx, s, false)
+		err = c.work.HashSuspects(ctx, s)
 	}
 	return s, err
 }
@@ -223,9 +223,9 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 	return ix, staged, err
 }
 
-// refreshed returns the index with the stat data of unchanged suspects, so that nothing reads them
+// withFreshStats returns the index with the stat data of unchanged suspects, so that nothing reads them
 // again.
-func refreshed(ix *index.File, s *scan.Scan, began time.Time) *index.File {
+func withFreshStats(ix *index.File, s *scan.Scan, began time.Time) *index.File {
 	var stats []index.StatUpdate
 	for i := range s.Suspects {
 		if one := &s.Suspects[i]; s.AsIndexed(one) {

@@ -52,7 +52,7 @@ func (c *Checkout) prepareGitDir(gitDir, seenAt string, s TreeForCommands) error
 	}
 	folder := repository.TreeFolder{Dir: gitDir, SeenAt: seenAt}
 	if s.Snapshot != nil {
-		folder.Excluded = s.Snapshot.excluded()
+		folder.Excluded = s.Snapshot.excludedPaths()
 	}
 	if err := c.repo.FillGitDir(folder); err != nil {
 		return err

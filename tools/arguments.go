@@ -52,7 +52,7 @@ func (t *callTarget) convert() (err error) {
 	}()
 	e, call := t.entry, t.Call
 	isText := call.Form == Freeform || call.Form == Written
-	if call.Form.builtin() || isText && e.takesText() {
+	if call.Form.isBuiltin() || isText && e.takesText() {
 		t.convertedCall = call
 		return nil
 	}

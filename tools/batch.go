@@ -42,7 +42,7 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 
 // Start adds a call, which starts in the background as soon as it may run.
 func (b *Batch) Start(call Call) {
-	t := b.dispatcher.target(call)
+	t := b.dispatcher.resolveTarget(call)
 	enter, previousDecided := b.enqueue(t), b.lastCallDecided
 	decided := make(chan struct{}) // closed when the call has started or never will
 	done := make(chan struct{})    // closed when it has ended

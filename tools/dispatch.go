@@ -122,8 +122,8 @@ func (t callTarget) canRun() bool { return t.refusal == "" && t.err == nil }
 // runsScript reports whether the call runs a script, which makes calls itself.
 func (t callTarget) runsScript() bool { return t.canRun() && t.entry.Scripts }
 
-// target returns a call with its tool and converted arguments, or with a refusal.
-func (d *Dispatcher) target(call Call) callTarget {
+// resolveTarget returns a call with its tool and converted arguments, or with a refusal.
+func (d *Dispatcher) resolveTarget(call Call) callTarget {
 	t := d.findTarget(call)
 	t.Refused = !t.canRun()
 	if t.canRun() && t.convertedCall.Input != call.Input {

@@ -52,7 +52,7 @@ func (f Folder) Resolve(path string) (target string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return f.follow(root, inside)
+	return f.resolveLinks(root, inside)
 }
 
 // Stat returns information about the file at an absolute path, following links. It returns an *OutsideError if the path
@@ -69,9 +69,9 @@ func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	return root.Lstat(target)
 }
 
-// follow resolves the links in a path relative to the folder, element by element. It returns an *OutsideError if a link
+// resolveLinks resolves the links in a path relative to the folder, element by element. It returns an *OutsideError if a link
 // leads out of the folder.
-func (f Folder) follow(root *os.Root, inside string) (target string, err error) {
+func (f Folder) resolveLinks(root *os.Root, inside string) (target string, err error) {
 	target, remaining := ".", inside
 	for links := 0; remaining != ""; {
 		var name string

@@ -112,7 +112,7 @@ func (r Result) withAppended(text string) Result {
 func (d *Dispatcher) withInput(original callTarget, input string) callTarget {
 	call := original.convertedCall
 	call.Name, call.Input = original.Tool, input
-	rewritten := d.target(call)
+	rewritten := d.resolveTarget(call)
 	rewritten.Call, rewritten.Offered = original.Call, original.Offered
 	if rewritten.canRun() && rewritten.Mutates && !original.Mutates {
 		rewritten.refusal = "Not run: a hook rewrote the call into one that changes files, which the call did not do before."

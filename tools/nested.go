@@ -101,7 +101,7 @@ func (d *Dispatcher) scriptTarget(call Call, namespace string) callTarget {
 	if call.Refused == "" && d.CountScriptCall != nil {
 		call.Refused = d.CountScriptCall()
 	}
-	return d.target(call)
+	return d.resolveTarget(call)
 }
 
 // scriptRefusal returns the refusal of a call that scripts may not make, or "".

@@ -113,8 +113,8 @@ const (
 	Written
 )
 
-// builtin reports whether the call is one of the API's own types, for which there is no schema here.
-func (f Form) builtin() bool { return f >= Operation && f <= LocalShellAction }
+// isBuiltin reports whether the call is one of the API's own types, for which there is no schema here.
+func (f Form) isBuiltin() bool { return f >= Operation && f <= LocalShellAction }
 
 // Result is the model's answer to a call.
 type Result struct {

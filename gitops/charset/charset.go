@@ -27,7 +27,7 @@ func Of(head []byte) string {
 	if !bytes.Contains(head, []byte{0}) {
 		return ""
 	}
-	switch zero := zeroes(head); {
+	switch zero := zeroPositions(head); {
 	case zero == [4]bool{false, true, true, true}:
 		return "UTF-32LE"
 	case zero == [4]bool{true, true, true, false}:
@@ -40,9 +40,9 @@ func Of(head []byte) string {
 	return ""
 }
 
-// zeroes reports which bytes of each four are mostly zero, if the others are mostly text. Otherwise
+// zeroPositions reports which bytes of each four are mostly zero, if the others are mostly text. Otherwise
 // all results are false.
-func zeroes(head []byte) (mostly [4]bool) {
+func zeroPositions(head []byte) (mostly [4]bool) {
 	const most = 10 // percent of the bytes that may be different
 	units := len(head) / 4
 	if units == 0 {

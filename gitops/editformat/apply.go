@@ -78,7 +78,7 @@ func (a *applier) changedTexts() map[string]*string {
 	return after
 }
 
-// apply applies a block. If the block does not fit, it returns the reason, for the model.
+// apply applies a block. If the block does not fit, it returns the reason, for the model; otherwise "".
 func (a *applier) apply(e *Edit) (reason string) {
 	if e.Path == "" {
 		return a.applyNameless(e)
@@ -97,7 +97,7 @@ func (a *applier) apply(e *Edit) (reason string) {
 	case len(v4a.OldLines(e.lines)) == 0 && e.act == change:
 		return a.create(f, e)
 	case !f.exists:
-		return a.missing(e)
+		return a.missingFileReason(e)
 	}
 	if a.isRepeated(f, e) {
 		return ""
@@ -150,10 +150,10 @@ func (a *applier) applyNameless(e *Edit) (reason string) {
 	return ""
 }
 
-// write replaces a whole file.
+// write replaces a whole file. If it must not, it returns the reason, for the model.
 func (a *applier) write(f *file, e *Edit) (why string) {
 	was := f.texts()
-	if line := omission(e.lines, was); line != "" {
+	if line := omissionLine(e.lines, was); line != "" {
 		return fmt.Sprintf("the text stands for the whole file, and its line %.100q for lines that are left out; write all of them", line)
 	}
 	if len(e.lines) == 0 && len(was) > 0 {
@@ -164,7 +164,7 @@ func (a *applier) write(f *file, e *Edit) (why string) {
 	return ""
 }
 
-// create fills a new or empty file.
+// create fills a new or empty file. For any other file it returns the reason, for the model.
 func (a *applier) create(f *file, e *Edit) (why string) {
 	if f.Len() > 0 {
 		how := "repeat in SEARCH the lines that it stands by"
@@ -179,9 +179,9 @@ func (a *applier) create(f *file, e *Edit) (why string) {
 	return ""
 }
 
-// missing returns the reason for an edit of a missing file. It suggests a file of the same name in
+// missingFileReason returns the reason for an edit of a missing file. It suggests a file of the same name in
 // another folder.
-func (a *applier) missing(e *Edit) string {
+func (a *applier) missingFileReason(e *Edit) string {
 	for _, other := range slices.Sorted(maps.Keys(a.before)) {
 		if other != e.Path && a.before[other] != nil && path.Base(other) == path.Base(e.Path) {
 			return fmt.Sprintf("there is no such file, but %s; write paths whole, from the working directory", other)

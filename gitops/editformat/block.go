@@ -50,11 +50,10 @@ func (p *parser) holdsBlocks(f fence) bool {
 		switch {
 		case p.beginsBlock(i):
 			return named || !f.isText() || p.isOfTextFile(i)
-		case strings.TrimSpace(p.lines[i]) == "":
-		case pathIn(p.lines[i]) == "": // text that is no path
-			return false
-		default:
+		case pathIn(p.lines[i]) != "":
 			named = true
+		case strings.TrimSpace(p.lines[i]) != "":
+			return false
 		}
 	}
 	return false
@@ -65,7 +64,7 @@ func (p *parser) holdsBlocks(f fence) bool {
 func (p *parser) isOfTextFile(line int) bool {
 	above := p.pathAbove(p.at)
 	if above != "" && !isProse(above) {
-		p.passed.line, p.passed.why = line, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example"
+		p.skippedFence.line, p.skippedFence.why = line, "the block that begins there was not taken, since its fence is one of text; put it into a fence of code, or leave its path out where it is an example"
 		return false
 	}
 	return above != ""
@@ -87,7 +86,7 @@ func (p *parser) readBlocks(f fence) {
 		}
 	}
 	p.answer.Edits, p.last = p.answer.Edits[:before], last
-	p.notClosed(open, f)
+	p.reportUnclosed(open, f)
 }
 
 // readBlock parses the block at the current line. For an incomplete block, it reports a problem and
@@ -100,7 +99,7 @@ func (p *parser) readBlock() {
 		p.at++
 		return
 	}
-	p.take(from, path, searchReplace(p.lines[from+1:divider], p.lines[divider+1:end]))
+	p.addEdit(from, path, searchReplace(p.lines[from+1:divider], p.lines[divider+1:end]))
 	p.at = end + 1
 }
 
@@ -123,7 +122,8 @@ func (p *parser) findBounds(from int) (divider, end int, problem string) {
 	return divider, end, ""
 }
 
-// scanMarkers finds the divider and the end of a block. counts decides which markers count.
+// scanMarkers finds the divider and the end of a block. counts decides which markers count. problem is "" for a
+// complete block.
 func (p *parser) scanMarkers(from int, counts func(marker) bool) (divider, end int, problem string) {
 	dividers := 0
 	for i := from + 1; i < len(p.lines); i++ {

@@ -15,13 +15,13 @@ func Parse(f Format, text string) Answer {
 		p.lines[i] = strings.TrimSuffix(line, "\r")
 	}
 	for p.at < len(p.lines) {
-		p.read()
+		p.readNext()
 	}
-	if p.unclear > 0 && p.asked() > p.before {
-		p.problem(p.unclear-1, "the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones")
+	if p.unclearFence > 0 && p.requestCount() > p.requestsBefore {
+		p.problem(p.unclearFence-1, "the fence that opens there has fences of its own, and so it is not clear what stands in it; put it between longer ones")
 	}
-	if p.passed.why != "" && p.asked()+len(p.answer.Reads) == 0 {
-		p.problem(p.passed.line, "%s", p.passed.why)
+	if p.skippedFence.why != "" && p.requestCount()+len(p.answer.Reads) == 0 {
+		p.problem(p.skippedFence.line, "%s", p.skippedFence.why)
 	}
 	p.answer.Reads = v4a.Distinct(p.answer.Reads)
 	return p.answer
@@ -36,25 +36,25 @@ type parser struct {
 	named  bool   // an edit in the current fence named its path
 	answer Answer
 
-	unclear int // line, from 1, of the first ignored fence whose end is doubtful; or 0
-	before  int // number of edits and commands at that time
-	passed  struct {
+	unclearFence   int // line, from 1, of the first skipped fence whose end is doubtful; or 0
+	requestsBefore int // number of edits and commands at that time
+	skippedFence   struct {
 		line int
 		why  string
 	} // the last block that was treated as an example, but may be none
 }
 
-// asked returns the number of edits and commands so far.
-func (p *parser) asked() int { return len(p.answer.Edits) + len(p.answer.Commands) }
+// requestCount returns the number of edits and commands so far.
+func (p *parser) requestCount() int { return len(p.answer.Edits) + len(p.answer.Commands) }
 
-// read handles what begins at the current line: a block, a fence, or a line of text.
-func (p *parser) read() {
+// readNext handles what begins at the current line: a block, a fence, or a line of text.
+func (p *parser) readNext() {
 	p.named = false
 	if p.beginsBlock(p.at) && !isCode(p.lines[p.at]) {
 		p.readBlock()
 		return
 	}
-	f, ok := opened(p.lines[p.at])
+	f, ok := parseFence(p.lines[p.at])
 	switch {
 	case !ok:
 		p.at++
@@ -74,8 +74,8 @@ func (p *parser) problem(line int, format string, args ...any) {
 	}
 }
 
-// take adds an edit. Without a path, it uses the path of the previous edit.
-func (p *parser) take(line int, path string, e Edit) {
+// addEdit adds an edit. Without a path, it uses the path of the previous edit.
+func (p *parser) addEdit(line int, path string, e Edit) {
 	if path == "" {
 		path, e.assumed = p.last, !p.named && p.last != ""
 	}
@@ -93,9 +93,9 @@ type fence struct {
 	path     string // path that the line has in place of a language, or ""
 }
 
-// opened parses a line as the opening of a fence, such as "```go". The result is false for other lines.
+// parseFence parses a line as the opening of a fence, such as "```go". The result is false for other lines.
 // A closing line has the same form. The limits of 3 blanks and 3 marks are those of CommonMark.
-func opened(line string) (fence, bool) {
+func parseFence(line string) (fence, bool) {
 	rest := strings.TrimLeft(line, " ")
 	indent := len(line) - len(rest)
 	if indent > 3 || rest == "" || strings.IndexByte("`~", rest[0]) < 0 {
@@ -120,48 +120,49 @@ func opened(line string) (fence, bool) {
 // closes reports whether a line closes the fence. A line with more indentation belongs to the
 // content, as in a diff of Markdown.
 func (f fence) closes(line string) bool {
-	end, ok := opened(line)
+	end, ok := parseFence(line)
 	return ok && end.mark == f.mark && end.size >= f.size && end.indent <= f.indent && end.language == ""
 }
 
 func (f fence) String() string { return strings.Repeat(string(f.mark), f.size) }
 
-func (p *parser) notClosed(line int, f fence) {
+func (p *parser) reportUnclosed(line int, f fence) {
 	p.problem(line, "the fence that opens there is not closed, so nothing from there on was taken; close it with a line of %s", f)
 }
 
 // readFence parses a fence of a known kind and skips other fences.
 func (p *parser) readFence(f fence) {
 	open := p.at
-	read := p.reader(f)
+	read := p.readerFor(f)
 	end := open + 1
 	for end < len(p.lines) && !f.closes(p.lines[end]) {
 		end++
 	}
 	p.at = end + 1
 	if end == len(p.lines) {
-		if read != nil || p.asksIn(open+1) {
-			p.notClosed(open, f)
+		if read != nil || p.hasRequestFrom(open+1) {
+			p.reportUnclosed(open, f)
 		}
 		return
 	}
 	nested := slices.ContainsFunc(p.lines[open+1:end], f.opensInside)
+	isRequest := read != nil && requestReaders[f.language] != nil
 	switch {
-	case read != nil && nested && asks[f.language] != nil && f.language != "console":
-		p.problem(open, "the text of the %s fence has fences of its own, and so it is not clear where it ends; put it between longer ones, of %s", f.language, f.longer())
+	case isRequest && nested && f.language != "console":
+		p.problem(open, "the text of the %s fence has fences of its own, and so it is not clear where it ends; put it between longer ones, of %s", f.language, f.longerFence())
 	case read != nil:
 		read(p, open, end)
 	case !f.isText():
-		p.lateBlock(open, end)
-		p.passUnnamed(open)
+		p.reportLateBlock(open, end)
+		p.recordSkippedFence(open)
 	}
-	if nested && p.unclear == 0 {
-		p.unclear, p.before = open+1, p.asked()
+	if nested && p.unclearFence == 0 {
+		p.unclearFence, p.requestsBefore = open+1, p.requestCount()
 	}
 }
 
-// lateBlock reports a problem for a block that is below other lines of its fence.
-func (p *parser) lateBlock(open, end int) {
+// reportLateBlock reports a problem for a block that is below other lines of its fence.
+func (p *parser) reportLateBlock(open, end int) {
 	for i := open + 1; i < end; i++ {
 		if p.beginsBlock(i) {
 			p.problem(i, "a SEARCH/REPLACE block begins there, below other lines of its fence; only the path may stand above it. An example stands in a fence of text")
@@ -170,8 +171,8 @@ func (p *parser) lateBlock(open, end int) {
 	}
 }
 
-// passUnnamed records a skipped fence that may be a whole file: the line above it mentions a file.
-func (p *parser) passUnnamed(open int) {
+// recordSkippedFence records a skipped fence that may be a whole file: the line above it mentions a file.
+func (p *parser) recordSkippedFence(open int) {
 	above := open - 1
 	for above > 0 && strings.TrimSpace(p.lines[above]) == "" {
 		above--
@@ -181,7 +182,7 @@ func (p *parser) passUnnamed(open int) {
 	}
 	for i, word := range strings.Split(p.lines[above], "`") {
 		if i%2 == 1 && looksLikePath(word) && !strings.Contains(word, " ") {
-			p.passed.line, p.passed.why = open, "the fence that opens there was not taken, since the line above it is no path; write the path alone there if it is a whole file, and ```text if it is an example"
+			p.skippedFence.line, p.skippedFence.why = open, "the fence that opens there was not taken, since the line above it is no path; write the path alone there if it is a whole file, and ```text if it is an example"
 		}
 	}
 }
@@ -191,18 +192,18 @@ func (f fence) isText() bool {
 	return slices.Contains([]string{"text", "txt", "plaintext", "markdown", "md"}, f.language)
 }
 
-// asksIn reports whether a block or a fence with a language begins at a line or below.
-func (p *parser) asksIn(line int) bool {
+// hasRequestFrom reports whether a block or a fence with a language begins at a line or below.
+func (p *parser) hasRequestFrom(line int) bool {
 	for i := line; i < len(p.lines); i++ {
-		if f, _ := opened(p.lines[i]); f.language != "" || p.beginsBlock(i) {
+		if f, _ := parseFence(p.lines[i]); f.language != "" || p.beginsBlock(i) {
 			return true
 		}
 	}
 	return false
 }
 
-// asks maps languages of fences to the methods that read requests other than edits.
-var asks = map[string]func(p *parser, open, end int){
+// requestReaders maps languages of fences to the methods that read requests other than edits.
+var requestReaders = map[string]func(p *parser, open, end int){
 	"read":    (*parser).readReads,
 	"plan":    (*parser).readPlan,
 	"bash":    (*parser).readCommand,
@@ -212,9 +213,10 @@ var asks = map[string]func(p *parser, open, end int){
 	"console": (*parser).readConsole,
 }
 
-// reader returns the method that reads a fence, or nil if the fence is no request.
-func (p *parser) reader(f fence) func(p *parser, open, end int) {
-	ask := asks[f.language]
+// readerFor returns the method that reads a fence, or nil if the fence is no request.
+func (p *parser) readerFor(f fence) func(p *parser, open, end int) {
+	readRequest := requestReaders[f.language]
+	isRequest := readRequest != nil
 	path := f.path
 	switch p.format {
 	case Udiff:
@@ -225,22 +227,25 @@ func (p *parser) reader(f fence) func(p *parser, open, end int) {
 		if path == "" && p.at > 0 {
 			path = pathIn(p.lines[p.at-1])
 		}
-		if name := p.bareName(); path == "" && name != "" && ask == nil && !f.isText() {
-			return func(p *parser, open, end int) { p.readWhole(f, name, true, open, end) }
+		if path == "" {
+			if word := p.bareName(); word != "" && !isRequest && !f.isText() {
+				return func(p *parser, open, end int) { p.readWhole(f, word, true, open, end) }
+			}
+			return readRequest
 		}
-		// A command with blanks in backticks may precede its output.
-		if path != "" && !strings.Contains(path, " ") && (ask == nil || isScript(f.language, path)) {
+		isCommand := strings.Contains(path, " ") // in backticks, above its output
+		if !isCommand && (!isRequest || isScript(f.language, path)) {
 			return func(p *parser, open, end int) { p.readWhole(f, path, false, open, end) }
 		}
 	}
-	return ask
+	return readRequest
 }
 
 // readReads adds the paths in a fence to the files that the model asks to see.
 func (p *parser) readReads(open, end int) {
 	for _, line := range p.lines[open+1 : end] {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
-		if path := cleaned(strings.Trim(strings.TrimSpace(line), "`")); path != "" {
+		if path := cleanPath(strings.Trim(strings.TrimSpace(line), "`")); path != "" {
 			p.answer.Reads = append(p.answer.Reads, path)
 		}
 	}
@@ -249,7 +254,7 @@ func (p *parser) readReads(open, end int) {
 // readCommand adds the content of a fence as a command. It removes prompts if every line has one.
 func (p *parser) readCommand(open, end int) {
 	lines := p.lines[open+1 : end]
-	if script, ok := prompted(lines); ok {
+	if script, ok := withoutPrompts(lines); ok {
 		lines = script
 	}
 	if text := strings.Join(lines, "\n"); strings.TrimSpace(text) != "" {
@@ -260,14 +265,14 @@ func (p *parser) readCommand(open, end int) {
 // readConsole reads a fence as a command if every line has a prompt. Otherwise the fence shows
 // output.
 func (p *parser) readConsole(open, end int) {
-	if _, ok := prompted(p.lines[open+1 : end]); ok {
+	if _, ok := withoutPrompts(p.lines[open+1 : end]); ok {
 		p.readCommand(open, end)
 	}
 }
 
-// prompted returns the lines without their "$ " prompts. The result is false if a line has none. Blank lines
+// withoutPrompts returns the lines without their "$ " prompts. The result is false if a line has none. Blank lines
 // need none.
-func prompted(lines []string) ([]string, bool) {
+func withoutPrompts(lines []string) ([]string, bool) {
 	var script []string
 	for _, line := range lines {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")

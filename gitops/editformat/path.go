@@ -42,19 +42,26 @@ func pathIn(line string) string {
 	if hasBareBlank || !looksLikePath(name) {
 		return ""
 	}
-	return cleaned(name)
+	return cleanPath(name)
 }
 
 func looksLikePath(name string) bool {
 	if slices.Contains(wellKnown, name) {
 		return true
 	}
-	return strings.ContainsAny(name, "./") && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, "/") &&
-		!strings.Contains(name, "://") && !strings.ContainsAny(name, "`*?<>|\"\\") && len(strings.Trim(name, "./")) > 0
+	endsSentence := strings.HasSuffix(name, ".")
+	isFolder := strings.HasSuffix(name, "/")
+	isURL := strings.Contains(name, "://")
+	hasForbidden := strings.ContainsAny(name, "`*?<>|\"\\")
+	hasName := strings.Trim(name, "./") != ""
+	if endsSentence || isFolder || isURL || hasForbidden {
+		return false
+	}
+	return strings.ContainsAny(name, "./") && hasName
 }
 
-// cleaned returns the canonical spelling of a path, or "" for anything else.
-func cleaned(name string) string {
+// cleanPath returns the canonical spelling of a path, or "" for anything else.
+func cleanPath(name string) string {
 	if name == "" || len(name) > maxPath || strings.ContainsFunc(name, unicode.IsControl) {
 		return ""
 	}
@@ -69,7 +76,7 @@ var tag = lazyregexp.New(`^<(source|sourcecode|code|codename|pre)>\w*$`)
 func (p *parser) pathAbove(line int) string {
 	blanks := 0
 	for i := line - 1; i >= max(0, line-4); i-- {
-		f, isFence := opened(p.lines[i])
+		f, isFence := parseFence(p.lines[i])
 		switch {
 		case strings.TrimSpace(p.lines[i]) == "":
 			if blanks++; blanks > 1 {
@@ -107,6 +114,8 @@ func isProse(name string) bool {
 // isScript reports whether a shell fence below a path is the content of that file, instead of
 // commands to run.
 func isScript(language, name string) bool {
-	return language != "read" && language != "plan" && language != "console" &&
-		slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".bats", ".envrc"}, path.Ext(name))
+	if slices.Contains([]string{"read", "plan", "console"}, language) {
+		return false
+	}
+	return slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".bats", ".envrc"}, path.Ext(name))
 }

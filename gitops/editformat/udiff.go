@@ -41,7 +41,7 @@ func (d *diffReader) readAt(i, end int) int {
 	case strings.HasPrefix(line, "@@"):
 		d.finishHunk()
 	case strings.HasPrefix(line, `\`):
-		d.markUnended()
+		d.recordMissingNewline()
 	case d.isPrelude(line):
 		d.finishHunk()
 		if slices.ContainsFunc([]string{"rename ", "copy ", "GIT binary patch", "Binary files "}, func(start string) bool { return strings.HasPrefix(line, start) }) {
@@ -59,7 +59,8 @@ func (d *diffReader) isHeader(i, end int) bool {
 	if i+1 >= end || !strings.HasPrefix(d.lines[i], "--- ") || !strings.HasPrefix(d.lines[i+1], "+++ ") {
 		return false
 	}
-	return isBlankHunk(d.hunk.lines) || i+2 < end && strings.HasPrefix(d.lines[i+2], "@@")
+	isInHunk := !isBlankHunk(d.hunk.lines)
+	return !isInHunk || i+2 < end && strings.HasPrefix(d.lines[i+2], "@@")
 }
 
 // isBlankHunk reports whether a hunk has only blank context lines.
@@ -71,24 +72,31 @@ const nowhere = "/dev/null"
 
 // beginFile reads the two headers of a file. Headers without one clear path are a problem.
 func (d *diffReader) beginFile(i int) {
-	oldPath, newPath := headerPath(d.lines[i]), headerPath(d.lines[i+1])
-	a, hasA := strings.CutPrefix(oldPath, "a/")
-	b, hasB := strings.CutPrefix(newPath, "b/")
-	if hasA && (hasB || newPath == nowhere) {
-		oldPath = a
-	}
-	if hasB && (hasA || oldPath == nowhere) {
-		newPath = b
-	}
-	d.act, d.path, d.skipped, d.header = change, cleaned(newPath), false, i+1
+	oldPath, newPath := withoutGitPrefixes(headerPath(d.lines[i]), headerPath(d.lines[i+1]))
+	d.act, d.path, d.skipped, d.header = change, cleanPath(newPath), false, i+1
 	if newPath == nowhere {
-		d.act, d.path = remove, cleaned(oldPath)
+		d.act, d.path = remove, cleanPath(oldPath)
 	}
 	namesTwo := d.act == change && oldPath != newPath && oldPath != nowhere
 	if d.path == "" || namesTwo {
 		d.skipped = true
 		d.problem(i, "the headers of the diff name no file, or two; write --- a/path and +++ b/path, with the same path")
 	}
+}
+
+// withoutGitPrefixes removes git's prefixes a/ and b/ if every path has its own; a missing file has none.
+func withoutGitPrefixes(oldPath, newPath string) (oldName, newName string) {
+	a, hasA := strings.CutPrefix(oldPath, "a/")
+	b, hasB := strings.CutPrefix(newPath, "b/")
+	switch {
+	case hasA && hasB:
+		return a, b
+	case hasA && newPath == nowhere:
+		return a, newPath
+	case hasB && oldPath == nowhere:
+		return oldPath, b
+	}
+	return oldPath, newPath
 }
 
 // finishFile reports a problem for a file without a hunk.
@@ -132,8 +140,8 @@ func (d *diffReader) addLine(i int, line string) {
 	d.hunk.raw = append(d.hunk.raw, l)
 }
 
-// markUnended handles the line "\ No newline at end of file".
-func (d *diffReader) markUnended() {
+// recordMissingNewline handles the line "\ No newline at end of file".
+func (d *diffReader) recordMissingNewline() {
 	if len(d.hunk.lines) == 0 {
 		return
 	}
@@ -156,5 +164,5 @@ func (d *diffReader) finishHunk() {
 		hunk.raw = nil
 	}
 	hunk.act, d.header = d.act, 0
-	d.take(d.from, d.path, hunk)
+	d.addEdit(d.from, d.path, hunk)
 }

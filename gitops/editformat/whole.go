@@ -13,35 +13,36 @@ import (
 // an ordinary word; then the file must exist.
 func (p *parser) readWhole(f fence, name string, isWord bool, open, end int) {
 	content := p.lines[open+1 : end]
-	if slices.ContainsFunc(content, f.opensInside) || p.goesOn(f, name, end) {
-		p.problem(open, "it is not clear where the text of %s ends, since it has fences of its own; put it between longer ones, of %s", name, f.longer())
+	if slices.ContainsFunc(content, f.opensInside) || p.mayContinueBelow(f, name, end) {
+		p.problem(open, "it is not clear where the text of %s ends, since it has fences of its own; put it between longer ones, of %s", name, f.longerFence())
 		return
 	}
 	e := Edit{act: write, isWord: isWord}
 	for _, line := range content {
 		e.lines = append(e.lines, v4a.Line{Kind: v4a.Insert, Text: line})
 	}
-	p.take(open, name, e)
+	p.addEdit(open, name, e)
 }
 
 // opensInside reports whether a line opens an inner fence whose end could be mistaken for the end
 // of this fence.
 func (f fence) opensInside(line string) bool {
-	inner, ok := opened(line)
+	inner, ok := parseFence(line)
 	return ok && inner.mark == f.mark && inner.size >= f.size && inner.indent <= f.indent
 }
 
-func (f fence) longer() string { return strings.Repeat(string(f.mark), f.size+1) }
+func (f fence) longerFence() string { return strings.Repeat(string(f.mark), f.size+1) }
 
-// goesOn reports whether the closing line may be part of the file: an unnamed fence follows
+// mayContinueBelow reports whether the closing line may be part of the file: an unnamed fence follows
 // directly, or the file is a text with fences.
-func (p *parser) goesOn(f fence, name string, end int) bool {
+func (p *parser) mayContinueBelow(f fence, name string, end int) bool {
 	for i := end + 1; i < len(p.lines); i++ {
-		next, ok := opened(p.lines[i])
+		next, ok := parseFence(p.lines[i])
 		if !ok {
 			continue
 		}
-		if next.mark != f.mark || next.language != "" || pathIn(p.lines[i-1]) != "" {
+		isNamed := next.language != "" || pathIn(p.lines[i-1]) != ""
+		if next.mark != f.mark || isNamed {
 			return false
 		}
 		hasFences := path.Ext(name) != "" && isProse(name)
@@ -53,11 +54,12 @@ func (p *parser) goesOn(f fence, name string, end int) bool {
 // leftOut matches a line that represents omitted lines.
 var leftOut = lazyregexp.New(`(?i)^\W*(\.\.\.|…)\s*\(?(the )?(rest|other|existing|remaining|unchanged|same|previous)\b`)
 
-// omission returns the first line of a new text that represents omitted lines, unless the old file
-// has the same line.
-func omission(lines []v4a.Line, was []string) string {
+// omissionLine returns the first line of a new text that represents omitted lines, such as "... rest unchanged", or
+// "". It accepts such a line if the old file has it.
+func omissionLine(lines []v4a.Line, was []string) string {
 	for _, l := range lines {
-		if (strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")) && leftOut().MatchString(l.Text) && !slices.Contains(was, l.Text) {
+		hasDots := strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")
+		if hasDots && leftOut().MatchString(l.Text) && !slices.Contains(was, l.Text) {
 			return l.Text
 		}
 	}

@@ -27,7 +27,7 @@ type Place struct {
 // that shows that there are more.
 const MaxPlaces = 4
 
-// Find searches for a block from a line downwards. It compares with ways in their order. fit are
+// Find searches for a block from a line downwards, in several ways, the strictest first. fit are
 // the places that the first successful way finds. others are the places of later ways, and
 // [ExtraLine] ones. Each lists the first MaxPlaces. If lines were inserted into the text,
 // from must be 0.
@@ -37,14 +37,7 @@ func (t *Text) Find(b Block, from ID, ways ...Tolerance) (fit, others []Place) {
 	if len(b.Lines) == 0 || len(b.Lines) > t.lineCount {
 		return nil, nil
 	}
-	keys := make([]int32, len(b.Lines))
-	rarest := 0
-	for i, line := range b.Lines {
-		keys[i] = t.seeker.keys[key(line)]
-		if t.liveCount[keys[i]] < t.liveCount[keys[rarest]] {
-			rarest = i
-		}
-	}
+	keys, rarest := t.keysOf(b)
 	t.seeker.steps -= len(keys) + 16
 	at := t.linesOf(keys[rarest])
 	next, _ := slices.BinarySearch(at, from+ID(rarest))
@@ -52,35 +45,55 @@ func (t *Text) Find(b Block, from ID, ways ...Tolerance) (fit, others []Place) {
 		if t.seeker.steps--; t.seeker.steps < 0 {
 			return nil, nil
 		}
-		first, more, ok := t.around(keys, rarest, id)
+		place, ok := t.placeAround(b, keys, rarest, id, ways)
 		if !ok {
 			continue
 		}
-		place, ok := Place{FirstLine: first, Tolerance: ExtraLine}, true
-		if !more {
-			place, ok = t.firstFit(b, first, ways)
-		}
 		switch {
-		case !ok:
-		case more:
+		case place.Tolerance == ExtraLine:
 			others = append(others, place)
 		case len(fit) == 0 || place.Tolerance == fit[0].Tolerance:
-			if fit = append(fit, place); len(fit) == MaxPlaces && place.Tolerance == ways[0] {
-				return fit, others
-			}
-		case slices.Index(ways, place.Tolerance) < slices.Index(ways, fit[0].Tolerance):
+			fit = append(fit, place)
+		case slices.Index(ways, place.Tolerance) < slices.Index(ways, fit[0].Tolerance): // a stricter way
 			fit, others = []Place{place}, append(others, fit...)
 		default:
 			others = append(others, place)
 		}
 		fit, others = fit[:min(len(fit), MaxPlaces)], others[:min(len(others), MaxPlaces)]
+		if len(fit) == MaxPlaces && fit[0].Tolerance == ways[0] {
+			break
+		}
 	}
 	return fit, others
 }
 
-// around looks for lines with the given keys, of which line id has keys[at]. It returns the first
+// keysOf returns the keys of a block's lines, and the index of the one that the fewest lines of the text have.
+func (t *Text) keysOf(b Block) (keys []int32, rarest int) {
+	keys = make([]int32, len(b.Lines))
+	for i, line := range b.Lines {
+		keys[i] = t.seeker.keys[key(line)]
+		if t.liveCount[keys[i]] < t.liveCount[keys[rarest]] {
+			rarest = i
+		}
+	}
+	return keys, rarest
+}
+
+// placeAround returns the place of a block of which line id has keys[at], or false if the lines around id do not fit.
+func (t *Text) placeAround(b Block, keys []int32, at int, id ID, ways []Tolerance) (Place, bool) {
+	first, more, ok := t.findAround(keys, at, id)
+	switch {
+	case !ok:
+		return Place{}, false
+	case more:
+		return Place{FirstLine: first, Tolerance: ExtraLine}, true
+	}
+	return t.firstFit(b, first, ways)
+}
+
+// findAround looks for lines with the given keys, of which line id has keys[at]. It returns the first
 // line, and whether one additional line is among them.
-func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
+func (t *Text) findAround(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	if t.lines[id].deleted {
 		return 0, false, false
 	}
@@ -109,15 +122,15 @@ func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 func (t *Text) firstFit(b Block, first ID, ways []Tolerance) (Place, bool) {
 	for _, way := range ways {
 		p := Place{FirstLine: first, Tolerance: way}
-		if t.seeker.steps -= len(b.Lines); t.equal(b, &p) {
+		if t.seeker.steps -= len(b.Lines); t.matchesAt(b, &p) {
 			return p, true
 		}
 	}
 	return Place{}, false
 }
 
-// equal compares a block with the lines at a place. For [Indented] it also sets the offset of p.
-func (t *Text) equal(b Block, p *Place) bool {
+// matchesAt compares a block with the lines at a place. For [Indented] it also sets the offset of p.
+func (t *Text) matchesAt(b Block, p *Place) bool {
 	known := false
 	for i, id := 0, p.FirstLine; i < len(b.Lines); i, id = i+1, t.lines[id].next {
 		have, want := t.lines[id].text, b.Lines[i]

@@ -47,9 +47,9 @@ func (s *Seeker) add(key string) {
 	}
 }
 
-// number returns the number of a line's key, or 0 for a line that is not searched for. It recognizes most such lines by
+// keyNumber returns the number of a line's key, or 0 for a line that is not searched for. It recognizes most such lines by
 // their ends.
-func (s *Seeker) number(line string) int32 {
+func (s *Seeker) keyNumber(line string) int32 {
 	line = strings.TrimSpace(line)
 	if first, last, ok := asciiEnds(line); ok && s.ends[first][last/64]&(1<<(last%64)) == 0 {
 		return 0
@@ -113,7 +113,7 @@ func (t *Text) Follows(above, below ID) bool {
 
 // Insert inserts a line before the line above, or at the end if above is 0.
 func (t *Text) Insert(above ID, text string) ID {
-	id, prev, key := ID(len(t.lines)), t.lines[above].prev, t.seeker.number(text)
+	id, prev, key := ID(len(t.lines)), t.lines[above].prev, t.seeker.keyNumber(text)
 	t.lines = append(t.lines, line{text: text, prev: prev, next: above, key: key})
 	t.lines[prev].next, t.lines[above].prev = id, id
 	t.lineCount++

@@ -271,14 +271,14 @@ func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 		is, there := now.entries[path]
 		switch {
 		case !there:
-			changed = append(changed, m.shown(path)+" is gone")
+			changed = append(changed, m.formatPath(path)+" is gone")
 		case is != m.entries[path]:
-			changed = append(changed, m.shown(path)+" was changed")
+			changed = append(changed, m.formatPath(path)+" was changed")
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(now.entries)) {
 		if _, was := m.entries[path]; !was {
-			changed = append(changed, m.shown(path)+" is new")
+			changed = append(changed, m.formatPath(path)+" is new")
 		}
 	}
 	if m.all {
@@ -288,15 +288,15 @@ func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 		}
 		for _, path := range found {
 			if !slices.Contains(m.folders, path) {
-				changed = append(changed, m.shown(path)+" is a new repository")
+				changed = append(changed, m.formatPath(path)+" is a new repository")
 			}
 		}
 	}
 	return changed, nil
 }
 
-// shown formats a path for messages. It quotes a path with invisible characters.
-func (m *Mark) shown(path string) string {
+// formatPath formats a path for messages. It quotes a path with invisible characters.
+func (m *Mark) formatPath(path string) string {
 	if below, is := pathname.Below(m.workspace, path); is {
 		path = filepath.ToSlash(below)
 	}

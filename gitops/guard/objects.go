@@ -52,7 +52,7 @@ func (m *Mark) markObjects(ctx context.Context) error {
 	}
 	m.objects = make(map[string]object)
 	now := time.Now()
-	return eachObject(ctx, m.store(), func(path, below string) error {
+	return eachObject(ctx, m.objectsFolder(), func(path, below string) error {
 		o, err := recordObject(path, below)
 		if now.Sub(o.changed) < coarsestTime {
 			o.stat = "" // a further change might not change it
@@ -62,8 +62,8 @@ func (m *Mark) markObjects(ctx context.Context) error {
 	})
 }
 
-// store returns the objects folder of the workspace's repository.
-func (m *Mark) store() string { return filepath.Join(m.workspace, ".git", "objects") }
+// objectsFolder returns the objects folder of the workspace's repository.
+func (m *Mark) objectsFolder() string { return filepath.Join(m.workspace, ".git", "objects") }
 
 // ChangedObjects lists object files that were changed or are invalid. New files must be loose
 // objects whose content fits their name.
@@ -72,9 +72,9 @@ func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	c := objectComparison{mark: m, seen: make(map[string]bool), left: maxInflated}
-	err := eachObject(ctx, m.store(), func(path, below string) error { return c.compareObject(ctx, path, below) })
+	err := eachObject(ctx, m.objectsFolder(), func(path, below string) error { return c.compareObject(ctx, path, below) })
 	if errors.Is(err, fs.ErrPermission) { // it was readable when the run began
-		c.addChange(m.store(), "can't be read")
+		c.addChange(m.objectsFolder(), "can't be read")
 		return c.changed, nil
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ type objectComparison struct {
 }
 
 func (c *objectComparison) addChange(path, how string) {
-	c.changed = append(c.changed, c.mark.shown(path)+" "+how)
+	c.changed = append(c.changed, c.mark.formatPath(path)+" "+how)
 }
 
 // compareObject records whether the object file at path changed since the mark. below is its path in

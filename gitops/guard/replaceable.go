@@ -21,7 +21,7 @@ func (c Checkout) requireProtected(root string, l layout) error {
 	for _, path := range pathsToRepository(l.dotGit) {
 		places, _ := program.Trail(path)
 		for _, place := range places {
-			if c.replaceable(place, root, l.dotGit) {
+			if c.isReplaceable(place, root, l.dotGit) {
 				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
 				if place != root && pathname.IsInAny(root, place) {
 					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
@@ -33,9 +33,9 @@ func (c Checkout) requireProtected(root string, l layout) error {
 	return nil
 }
 
-// replaceable reports whether commands could replace the file or folder place. They cannot rename
+// isReplaceable reports whether commands could replace the file or folder place. They cannot rename
 // the root of a folder that they may write to.
-func (c Checkout) replaceable(place, root, dotGit string) bool {
+func (c Checkout) isReplaceable(place, root, dotGit string) bool {
 	for _, folder := range c.Writable {
 		held := pathname.IsInAny(root, folder) && (place == root || pathname.IsInAny(place, dotGit))
 		if place != folder && pathname.IsInAny(place, folder) && !held {

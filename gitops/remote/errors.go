@@ -293,8 +293,8 @@ func (s *gitStderr) endLine() {
 // String returns git's own lines, then the remote's, as one line.
 func (s *gitStderr) String() string { return printable(s.local.String() + "\n" + s.remote.String()) }
 
-// redirected reports whether an http server redirected git to another address.
-func (s *gitStderr) redirected() bool {
+// wasRedirected reports whether an http server redirected git to another address.
+func (s *gitStderr) wasRedirected() bool {
 	return strings.Contains(s.local.String(), "returned error: 30")
 }
 

@@ -110,7 +110,7 @@ func (r Remote) git(ctx context.Context, store Store, options []string, argument
 		return runGit(ctx, r.Path, login, slices.Concat(env, environmentOf(target.settings(address))), args...)
 	}
 	out, stderr, err := run(target.address)
-	if err == nil || !stderr.redirected() || ctx.Err() != nil {
+	if err == nil || !stderr.wasRedirected() || ctx.Err() != nil {
 		return out, stderr, err
 	}
 	address, err := r.redirectedAddress(ctx)

@@ -84,7 +84,7 @@ func (r Remote) target() (target, error) {
 		return t, fmt.Errorf("git remotes of the kind %s:// are not used (%s); use https or a path", u.Scheme, r.Name())
 	case strings.ContainsAny(t.user+t.password, "\r\n\x00"):
 		return t, fmt.Errorf("%w: the credentials for %s have more than one line", ErrAuth, r.Name())
-	case u.Scheme == "http" && t.password != "" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && t.password != "" && !isLoopback(u.Hostname()):
 		return t, fmt.Errorf("%s would send the token in the clear; use https", r.Name())
 	}
 	return t, nil
@@ -93,8 +93,8 @@ func (r Remote) target() (target, error) {
 // isHTTP reports whether a URL is http or https.
 func isHTTP(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 

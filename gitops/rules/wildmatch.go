@@ -68,14 +68,14 @@ func (m matcher) matchOne(pattern string, p int, t byte) (next int, ok bool, v v
 		if p == len(pattern) {
 			return p, false, mismatch
 		}
-		return p, m.same(pattern[p], t), mismatch
+		return p, m.matchesByte(pattern[p], t), mismatch
 	default:
-		return p, m.same(c, t), mismatch
+		return p, m.matchesByte(c, t), mismatch
 	}
 }
 
-// same compares a byte of the pattern with one of the text.
-func (m matcher) same(p, t byte) bool {
+// matchesByte compares a byte of the pattern with one of the text.
+func (m matcher) matchesByte(p, t byte) bool {
 	return p == t || m.fold && 'A' <= p && p <= 'Z' && p+'a'-'A' == t
 }
 
@@ -189,7 +189,7 @@ func (m matcher) classItem(pattern string, p int, before, t byte) (last int, ran
 		if p == len(pattern) {
 			return -1, 0, false
 		}
-		return p, 0, m.within(before, pattern[p], t)
+		return p, 0, m.isInRange(before, pattern[p], t)
 	case c == '\\':
 		p++
 		if p == len(pattern) {
@@ -202,8 +202,8 @@ func (m matcher) classItem(pattern string, p int, before, t byte) (last int, ran
 	return p, c, t == c
 }
 
-// within reports whether t is in a range.
-func (m matcher) within(from, to, t byte) bool {
+// isInRange reports whether t is in a range.
+func (m matcher) isInRange(from, to, t byte) bool {
 	if from <= t && t <= to {
 		return true
 	}

@@ -47,7 +47,7 @@ func (k *Key) Sign(namespace string, message []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sign with the SSH key: %w", err)
 	}
-	return armored(append([]byte(magic), ssh.Marshal(struct {
+	return armor(append([]byte(magic), ssh.Marshal(struct {
 		Version                                         uint32
 		PublicKey, Namespace, Reserved, Hash, Signature string
 	}{version, string(k.signer.PublicKey().Marshal()), namespace, "", hash, string(ssh.Marshal(signature))})...)), nil
@@ -62,8 +62,8 @@ func (k *Key) sign(data []byte) (*ssh.Signature, error) {
 	return k.signer.Sign(rand.Reader, data)
 }
 
-// armored returns a signature in base64 between its begin and end lines.
-func armored(blob []byte) string {
+// armor returns a signature in base64 between its begin and end lines.
+func armor(blob []byte) string {
 	var s strings.Builder
 	s.WriteString("-----BEGIN SSH SIGNATURE-----\n")
 	for text := base64.StdEncoding.EncodeToString(blob); text != ""; {

@@ -81,7 +81,7 @@ func divergencePositions(rows []Line) []int {
 	}
 	for k := range min(len(removed), len(inserted)) {
 		w, t := removed[k], inserted[k]
-		positions[w], positions[t] = divergence(rows[w].Text, rows[t].Text)
+		positions[w], positions[t] = firstDifference(rows[w].Text, rows[t].Text)
 	}
 	return positions
 }

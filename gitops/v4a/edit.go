@@ -13,11 +13,11 @@ func applyHunks(t *text, placed []placement, bare bool) string {
 	size := len(t.data)
 	for i := range placed {
 		e.fitByteOrderMark(&placed[i])
-		size += growth(placed[i].lines)
+		size += addedBytes(placed[i].lines)
 	}
 	e.new.Grow(max(size, 0))
 	for _, p := range placed {
-		e.apply(p)
+		e.applyHunk(p)
 	}
 	e.new.WriteString(t.data[e.copiedTo:])
 	text := e.new.String()
@@ -27,8 +27,8 @@ func applyHunks(t *text, placed []placement, bare bool) string {
 	return text
 }
 
-// growth returns how many bytes a hunk adds to a text, if its added lines end in CRLF and its removed ones in LF.
-func growth(lines []Line) (bytes int) {
+// addedBytes returns how many bytes a hunk adds to a text, if its added lines end in CRLF and its removed ones in LF.
+func addedBytes(lines []Line) (bytes int) {
 	for _, l := range lines {
 		switch l.Kind {
 		case Insert:
@@ -50,14 +50,14 @@ type editor struct {
 	lastTerminated bool // the last line had no ending and got one
 }
 
-// apply copies the text up to a hunk and writes the hunk's added lines. An added line gets the line
+// applyHunk copies the text up to a hunk and writes the hunk's added lines. An added line gets the line
 // ending of the removed line that it replaces, or else the file's usual ending.
-func (e *editor) apply(p placement) {
+func (e *editor) applyHunk(p placement) {
 	at := p.at
 	var endings []string // endings of the lines that the current change removes
 	for i, l := range p.lines {
 		if l.Kind != Keep && (i == 0 || p.lines[i-1].Kind == Keep) {
-			endings = e.text.endings(at, removed(p.lines[i:]))
+			endings = e.text.endings(at, countLeadingRemoved(p.lines[i:]))
 		}
 		switch l.Kind {
 		case Keep:
@@ -92,8 +92,8 @@ func (e *editor) copyTo(to int) {
 	}
 }
 
-// removed counts the removed lines before the first kept one.
-func removed(lines []Line) (n int) {
+// countLeadingRemoved counts the removed lines before the first kept one.
+func countLeadingRemoved(lines []Line) (n int) {
 	for _, l := range lines {
 		switch l.Kind {
 		case Keep:

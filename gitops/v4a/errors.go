@@ -113,9 +113,9 @@ func runeStart(line string, at int) int {
 	return at
 }
 
-// divergence returns the byte positions at which two lines first differ, after their indentation
+// firstDifference returns the byte positions at which two lines first differ, after their indentation
 // and with Unicode folded. An invalid byte equals only itself.
-func divergence(a, b string) (inA, inB int) {
+func firstDifference(a, b string) (inA, inB int) {
 	inA, inB = indentation(a), indentation(b)
 	for inA < len(a) && inB < len(b) {
 		ra, sizeA := utf8.DecodeRuneInString(a[inA:])

@@ -24,7 +24,7 @@ func (p *placer) mismatchError(i int) error {
 		mismatch.hint = fmt.Sprintf("they are at line %d: put hunks in the order of the file, and \"@@\" lines above what they are for", at+1)
 		return mismatch
 	}
-	line, diff, missing := p.nearest(mismatch.want)
+	line, diff, missing := p.findMostSimilar(mismatch.want)
 	mismatch.nearestLine, mismatch.diff, mismatch.patchLine = line, diff, h.patchLine(missing)
 	mismatch.hint = otherEncoding(p.text.data, mismatch.want)
 	return mismatch
@@ -61,7 +61,7 @@ func Nearest(text string, want []string) (line int, diff string) {
 		return 0, ""
 	}
 	p := &placer{ctx: context.Background(), text: newText(text)}
-	line, diff, _ = p.nearest(want)
+	line, diff, _ = p.findMostSimilar(want)
 	return line, diff
 }
 
@@ -99,7 +99,7 @@ func (p *placer) missingContextError(i, k int) error {
 		mismatch.hint = fmt.Sprintf(`"@@ " takes a whole line of the file, and line %d has more: %q`, at+1, clipRest(p.text.line(at), want))
 		return mismatch
 	}
-	mismatch.nearestLine, mismatch.diff, _ = p.nearest([]string{want})
+	mismatch.nearestLine, mismatch.diff, _ = p.findMostSimilar([]string{want})
 	return mismatch
 }
 
@@ -132,7 +132,7 @@ func (p *placer) lineContaining(part string) (int, bool) {
 // clipRest cuts a line to the text that it has in addition to part.
 func clipRest(line, part string) string {
 	part = strings.TrimSpace(part)
-	if at, matched := divergence(line, part); matched == len(part) {
+	if at, matched := firstDifference(line, part); matched == len(part) {
 		return clipAround(line, at)
 	}
 	return clipAround(line, strings.Index(line, part))
@@ -144,10 +144,10 @@ const (
 	maxExtraLines    = 6  // additional lines of the file that are compared
 )
 
-// nearest finds the place in the file that is most similar to the wanted lines. It returns the
+// findMostSimilar finds the place in the file that is most similar to the wanted lines. It returns the
 // first line shown, from 1, the difference, and the index of the first wanted line that is missing.
 // It returns line 0 if nothing is similar.
-func (p *placer) nearest(want []string) (line int, diff string, missing int) {
+func (p *placer) findMostSimilar(want []string) (line int, diff string, missing int) {
 	start, ok := p.mostEqual(want)
 	if !ok {
 		start, ok = p.mostSimilar(want)

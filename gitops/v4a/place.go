@@ -32,14 +32,14 @@ type location struct {
 	isIdentified, isCertain bool
 }
 
-// place finds the places of a section's hunks. It returns them sorted, with notes for the model. An
+// placeHunks finds the places of a section's hunks. It returns them sorted, with notes for the model. An
 // error is a [*MatchError] or ctx's.
-func place(ctx context.Context, t *text, s *Section) ([]placement, []string, error) {
+func placeHunks(ctx context.Context, t *text, s *Section) ([]placement, []string, error) {
 	p := newPlacer(ctx, t, s)
 	placed := make([]placement, 0, len(s.Hunks))
 	spots := make([]location, 0, len(s.Hunks))
 	for i := range s.Hunks {
-		spot, err := p.place(i)
+		spot, err := p.placeHunk(i)
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return nil, nil, err
 		}
@@ -127,9 +127,9 @@ func (p *placer) findFirst(lines []string, from int) (at int, ok bool) {
 // firstLineOf returns the first line of a place, counted from 0.
 func firstLineOf(p find.Place) int { return int(p.FirstLine) - 1 }
 
-// place finds where hunk i applies and moves the cursor below it. If the hunk only adds lines, the
+// placeHunk finds where hunk i applies and moves the cursor below it. If the hunk only adds lines, the
 // cursor stays below its "@@" lines. Errors are written for the model.
-func (p *placer) place(i int) (location, error) {
+func (p *placer) placeHunk(i int) (location, error) {
 	h := &p.section.Hunks[i]
 	start := p.cursor
 	contexts, err := p.findContexts(i)

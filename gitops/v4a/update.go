@@ -9,7 +9,7 @@ func (s *Section) Update(ctx context.Context, content string) (string, []string,
 	if s.isBare {
 		t.splitBare(s.ending)
 	}
-	placed, notes, err := place(ctx, t, s)
+	placed, notes, err := placeHunks(ctx, t, s)
 	if err != nil {
 		return "", nil, err
 	}

@@ -35,12 +35,12 @@ func Get[T any](value T, err error) func(Test) T {
 func Do(t Test, err error, words ...any) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(named(words) + err.Error())
+		t.Fatal(joinWords(words) + err.Error())
 	}
 }
 
-// named returns a line of words, or nothing for none.
-func named(words []any) string {
+// joinWords returns a line of words, or nothing for none.
+func joinWords(words []any) string {
 	if len(words) == 0 {
 		return ""
 	}
@@ -67,7 +67,7 @@ func Err[T any](_ T, err error) error { return err }
 func Fail(t Test, part string, err error, words ...any) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
-		t.Errorf("%sthe error is %v, want one with %q", named(words), err, part)
+		t.Errorf("%sthe error is %v, want one with %q", joinWords(words), err, part)
 	}
 }
 
@@ -75,7 +75,7 @@ func Fail(t Test, part string, err error, words ...any) {
 func Is(t Test, want, err error, words ...any) {
 	t.Helper()
 	if !errors.Is(err, want) {
-		t.Errorf("%sthe error is %v, want %v", named(words), err, want)
+		t.Errorf("%sthe error is %v, want %v", joinWords(words), err, want)
 	}
 }
 
@@ -84,7 +84,7 @@ func Is(t Test, want, err error, words ...any) {
 func None[S ~[]E, E any](t Test, list S, words ...any) {
 	t.Helper()
 	if len(list) > 0 {
-		t.Errorf("%sthere are %d: %+v", named(words), len(list), list)
+		t.Errorf("%sthere are %d: %+v", joinWords(words), len(list), list)
 	}
 }
 
@@ -93,7 +93,7 @@ func None[S ~[]E, E any](t Test, list S, words ...any) {
 func Same[T any](t Test, want, got T, words ...any) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {
-		t.Errorf("%swant and got differ:\n%s", named(words), diff.Diff("want", lines(want), "got", lines(got)))
+		t.Errorf("%swant and got differ:\n%s", joinWords(words), diff.Diff("want", lines(want), "got", lines(got)))
 	}
 }
 

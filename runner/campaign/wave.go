@@ -43,7 +43,7 @@ func (r Report) endedWell() bool {
 func (s *State) Next(now time.Time, c *spec.Campaign, p *Plan, most int) ([]Target, Wait) {
 	r := &rollout{state: s, campaignState: s.Of(c.Name), campaign: c, plan: p, now: now}
 	r.recentStarts = slices.DeleteFunc(slices.Clone(r.campaignState.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
-	return r.next(most)
+	return r.nextTargets(most)
 }
 
 // rollout chooses the targets of a plan to start, once.
@@ -61,9 +61,9 @@ type rollout struct {
 	wait         Wait
 }
 
-// next chooses up to most targets in the order of the plan, and returns why the others wait. Until a person
+// nextTargets chooses up to most targets in the order of the plan, and returns why the others wait. Until a person
 // approves the pilot, it chooses only from the first targets that can run.
-func (r *rollout) next(most int) ([]Target, Wait) {
+func (r *rollout) nextTargets(most int) ([]Target, Wait) {
 	r.countOpenPulls()
 	if s := r.campaignState.Stopped; s != nil {
 		if slices.ContainsFunc(r.plan.Targets, r.mustRun) {
@@ -88,7 +88,7 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 			break
 		}
 		if !r.pullLimitReached(t) {
-			r.choose(t)
+			r.chooseTarget(t)
 		}
 	}
 	return r.chosen, r.wait
@@ -203,8 +203,8 @@ func (r *rollout) pullLimitReached(t Target) bool {
 	return false
 }
 
-// choose adds a target to the chosen ones, and counts the pull request that it may open.
-func (r *rollout) choose(t Target) {
+// chooseTarget adds a target to the chosen ones, and counts the pull request that it may open.
+func (r *rollout) chooseTarget(t Target) {
 	r.chosen = append(r.chosen, t)
 	if r.campaignState.TargetState(t.Key).Pull.State != "open" {
 		r.openPulls++

@@ -37,7 +37,7 @@ func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 	all := make([]commandRequest, len(a.Commands))
 	for i, command := range a.Commands {
 		all[i] = commandRequest{
-			callID: call.ID, argv: t.shellArgv("", false, command), script: command, limit: t.limit(a.TimeoutMS, defaultTimeout), budget: budget,
+			callID: call.ID, argv: t.shellArgv("", false, command), script: command, limit: t.timeLimit(a.TimeoutMS, defaultTimeout), budget: budget,
 		}
 	}
 	return all, nil
@@ -64,7 +64,7 @@ func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 	case a.User != "":
 		return nil, errors.New("commands run as the user of this run only; leave user out")
 	}
-	request := commandRequest{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.limit(a.TimeoutMS, defaultTimeout)}
+	request := commandRequest{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.timeLimit(a.TimeoutMS, defaultTimeout)}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Errorf("%q is no name of a variable", name)

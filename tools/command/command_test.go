@@ -247,16 +247,16 @@ func TestEvictsEndedSessionsFirst(t *testing.T) {
 		t.Errorf("%d sessions of %d, and one was pushed out", len(all.sessions.live), sessionLimit)
 	}
 	begin("read x <go")
-	must.Same(t, true, all.sessions.use(float64(ended.id)) == nil, "the session that had ended by itself goes first")
-	if all.sessions.use(float64(oldest.id)) == nil {
+	must.Same(t, true, all.sessions.markUsed(float64(ended.id)) == nil, "the session that had ended by itself goes first")
+	if all.sessions.markUsed(float64(oldest.id)) == nil {
 		t.Error("the oldest was pushed out before one that had ended")
 	}
 	second := all.sessions.live[0]
 	begin("read x <go")
-	if all.sessions.use(float64(recent.id)) == nil {
+	if all.sessions.markUsed(float64(recent.id)) == nil {
 		t.Error("a session that was just used was pushed out, as it had ended")
 	}
-	if second == oldest || !second.ended() || all.sessions.use(float64(second.id)) != nil {
+	if second == oldest || !second.ended() || all.sessions.markUsed(float64(second.id)) != nil {
 		t.Error("the least recently used was not pushed out")
 	}
 	must.Same(t, sessionLimit, len(all.sessions.live))
@@ -387,6 +387,6 @@ func TestYieldTimes(t *testing.T) {
 		{interrupt, 0, minYield},
 		{"x", 30_001, maxYield},
 	} {
-		must.Same(t, test.want, (stdinArguments{Chars: test.chars, YieldMS: test.yield}).patience(), test.chars, test.yield)
+		must.Same(t, test.want, (stdinArguments{Chars: test.chars, YieldMS: test.yield}).waitLimit(), test.chars, test.yield)
 	}
 }

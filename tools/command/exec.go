@@ -53,7 +53,7 @@ func (t *Tools) execRequests(call tools.Call) ([]commandRequest, error) {
 		return nil, err
 	}
 	request := commandRequest{
-		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.limit),
+		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.timeLimit(a.TimeoutMS, t.options.limit),
 		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tools.AskedTokens(a.MaxTokens),
 	}
 	if a.Shell == "" { // policy reads scripts only for the default shell; another shell is judged as a program
@@ -69,7 +69,7 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandR
 	running, patched, err := t.begin(ctx, request)
 	switch {
 	case running == nil && patched.notRun():
-		return patched.refused(fmt.Sprintf("exec_command failed for `%s`", request.argv[len(request.argv)-1])), nil
+		return patched.refusedResult(fmt.Sprintf("exec_command failed for `%s`", request.argv[len(request.argv)-1])), nil
 	case running == nil: // the command applied a patch, without a process
 		took := patched.Took.Seconds()
 		result := tools.Result{Output: fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, patched.Output), Failed: patched.ExitCode != 0, Detail: patched.detail}

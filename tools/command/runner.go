@@ -210,9 +210,9 @@ func (t *Tools) resolveFolder(workdir string) (path, problem string) {
 	return path, ""
 }
 
-// limit returns the time limit of a command that asks for askedMS milliseconds. If it asks for none, the limit is
+// timeLimit returns the time limit of a command that asks for askedMS milliseconds. If it asks for none, the limit is
 // byDefault. It never exceeds Options.limit.
-func (t *Tools) limit(askedMS float64, byDefault time.Duration) time.Duration {
+func (t *Tools) timeLimit(askedMS float64, byDefault time.Duration) time.Duration {
 	if askedMS <= 0 {
 		return min(byDefault, t.options.limit)
 	}

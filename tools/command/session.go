@@ -56,8 +56,8 @@ func (s *sessions) add(r *runningCommand, id int) (added, pushedOut *session) {
 	return added, pushedOut
 }
 
-// use returns the session with this number and marks it as just used. It returns nil if there is none.
-func (s *sessions) use(id float64) *session {
+// markUsed returns the session with this number and marks it as just used. It returns nil if there is none.
+func (s *sessions) markUsed(id float64) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.live, func(l *session) bool { return float64(l.id) == id })

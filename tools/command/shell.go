@@ -60,7 +60,7 @@ func (t *Tools) shellLineRequests(call tools.Call) ([]commandRequest, error) {
 		return nil, err
 	}
 	return []commandRequest{{
-		callID: call.ID, argv: t.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(cmp.Or(a.TimeoutMS, a.Timeout), defaultTimeout),
+		callID: call.ID, argv: t.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: t.timeLimit(cmp.Or(a.TimeoutMS, a.Timeout), defaultTimeout),
 	}}, nil
 }
 
@@ -80,7 +80,7 @@ func (t *Tools) shellRequests(call tools.Call) ([]commandRequest, error) {
 	if err := call.Arguments(&a); err != nil {
 		return nil, err
 	}
-	return []commandRequest{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
+	return []commandRequest{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.timeLimit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
 // runShell runs the commands of a call one after the other, each to its end or time limit.
@@ -101,7 +101,7 @@ func (t *Tools) runToEnd(ctx context.Context, tool string, request commandReques
 	case err != nil:
 		return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
 	case ran.notRun():
-		return ran.refused(tool + " failed"), nil
+		return ran.refusedResult(tool + " failed"), nil
 	}
 	return tools.Result{Output: layout(ran.Ran), Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}, nil
 }
@@ -117,8 +117,8 @@ type runResult struct {
 // notRun reports whether the command was not started.
 func (r runResult) notRun() bool { return r.refusal != "" || r.problem != "" }
 
-// refused returns the result of a call whose command was not run. prefix begins the message about a problem.
-func (r runResult) refused(prefix string) tools.Result {
+// refusedResult returns the result of a call whose command was not run. prefix begins the message about a problem.
+func (r runResult) refusedResult(prefix string) tools.Result {
 	if r.refusal != "" {
 		return tools.Result{Output: r.refusal, Failed: true, Detail: r.detail}
 	}

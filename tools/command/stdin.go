@@ -44,7 +44,7 @@ type stdinArguments struct {
 // Calls for the same session run one after the other. If ctx ends, the command continues until Close.
 func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArguments) (tools.Result, error) {
 	began := time.Now()
-	s := t.sessions.use(a.SessionID)
+	s := t.sessions.markUsed(a.SessionID)
 	if s == nil {
 		return tools.Refuse(t.unknownSession(a.SessionID)), nil
 	}
@@ -58,7 +58,7 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArgument
 	case <-ctx.Done():
 		return tools.Result{}, ctx.Err()
 	}
-	until := time.Now().Add(a.patience())
+	until := time.Now().Add(a.waitLimit())
 	writeErr := s.write(ctx, a.Chars, until)
 	ended, err := t.waitModeFor(ctx, call, time.Until(until)).await(ctx, s.runningCommand)
 	if err != nil {
@@ -90,8 +90,8 @@ func (s *session) write(ctx context.Context, chars string, until time.Time) erro
 	return s.process.Type(ctx, chars)
 }
 
-// patience returns how long the call waits for the command to exit.
-func (a stdinArguments) patience() time.Duration {
+// waitLimit returns how long the call waits for the command to exit.
+func (a stdinArguments) waitLimit() time.Duration {
 	if a.Chars == "" {
 		return tools.Milliseconds(a.YieldMS, minPoll, maxPoll)
 	}

@@ -112,7 +112,7 @@ func TestCancelledWriteStdinKeepsCommand(t *testing.T) {
 	session := b.inTerminal("", "exec sleep 3600")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s := b.commands.sessions.use(float64(session))
+	s := b.commands.sessions.markUsed(float64(session))
 	if r := b.call(ctx, "write_stdin", map[string]any{"session_id": session}); !r.Failed || !strings.HasPrefix(r.Output, "aborted after ") {
 		t.Errorf("got %+v", r)
 	}

@@ -108,40 +108,42 @@ var (
 	globs   = []string{"glob", "find_files", "file_search"}
 	include = map[string]string{"include": "glob"}
 
-	within  = also("path", "directory", "dir_path")
-	pattern = []Argument{also("pattern", "query", "regex"), also("include", "glob", "include_pattern"), shaped(Glob, "include", "type"), within}
+	within  = plainArgument("path", "directory", "dir_path")
+	pattern = []Argument{plainArgument("pattern", "query", "regex"), plainArgument("include", "glob", "include_pattern"), shapedArgument(Glob, "include", "type"), within}
 	agent   = []string{"id", "agent_id"}
-	named   = []Argument{also("target", "id", "agent_name")}
-	byID    = []Argument{also("id", "agent_id", "target")}
+	named   = []Argument{plainArgument("target", "id", "agent_name")}
+	byID    = []Argument{plainArgument("id", "agent_id", "target")}
 )
 
-// also returns an argument called name. names are its names in other agents.
-func also(name string, names ...string) Argument { return Argument{Name: name, Also: names} }
+// plainArgument returns an argument called name. names are its names in other agents.
+func plainArgument(name string, names ...string) Argument { return Argument{Name: name, Also: names} }
 
-// shaped returns an argument called name with a shape. names are its names in other agents.
-func shaped(as Shape, name string, names ...string) Argument { return Argument{name, names, as} }
+// shapedArgument returns an argument called name with a shape. names are its names in other agents.
+func shapedArgument(as Shape, name string, names ...string) Argument {
+	return Argument{name, names, as}
+}
 
 // commands returns the arguments of a tool that runs commands. The command itself is the argument called name, with a
 // shape and these names in other agents.
 func commands(name string, as Shape, names ...string) []Argument {
-	return []Argument{shaped(as, name, names...), also("workdir", "cwd"), also("timeout_ms", "timeout")}
+	return []Argument{shapedArgument(as, name, names...), plainArgument("workdir", "cwd"), plainArgument("timeout_ms", "timeout")}
 }
 
 // Tools lists all tools of agent-ci. If several have a name in another agent, the first one offered answers.
 var Tools = []Tool{
-	{Name: UpdatePlan, Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Steps, "plan", "todos", "steps")}},
+	{Name: UpdatePlan, Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shapedArgument(Steps, "plan", "todos", "steps")}},
 	{
 		Name: ReadFile, Kind: Looks, Names: reads, Claude: "Read", Path: "file_path",
-		Takes: []Argument{also("file_path", "path", "filePath", "absolute_path", "target_file", "file")},
+		Takes: []Argument{plainArgument("file_path", "path", "filePath", "absolute_path", "target_file", "file")},
 	},
-	{Name: ListDir, Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}, Takes: []Argument{also("dir_path", "path", "directory", "dirPath")}},
+	{Name: ListDir, Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}, Takes: []Argument{plainArgument("dir_path", "path", "directory", "dirPath")}},
 	{
 		Name: GrepFiles, Kind: Looks, Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include,
-		Takes: slices.Concat(pattern, []Argument{also("limit", "head_limit", "max_results"), also("ignore_case", "-i", "case_insensitive")}),
+		Takes: slices.Concat(pattern, []Argument{plainArgument("limit", "head_limit", "max_results"), plainArgument("ignore_case", "-i", "case_insensitive")}),
 	},
 	{
 		Name: ViewImage, Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path",
-		Takes: []Argument{also("path", "file_path", "filePath", "image_path")},
+		Takes: []Argument{plainArgument("path", "file_path", "filePath", "image_path")},
 	},
 	{Name: ExecCommand, Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd", Takes: commands("cmd", Line, "command", "script")},
 	{Name: WriteStdin, Kind: Commands, Claude: "Bash", Command: "chars", With: ExecCommand},
@@ -149,14 +151,14 @@ var Tools = []Tool{
 	{Name: Shell, Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Vector, "cmd", "script")},
 	{
 		Name: "bash", Kind: Commands, Family: OpenCode, Names: shells, Claude: "Bash", Command: "command",
-		Takes: []Argument{shaped(Line, "command", "cmd", "script"), also("workdir", "cwd"), also("timeout", "timeout_ms")},
+		Takes: []Argument{shapedArgument(Line, "command", "cmd", "script"), plainArgument("workdir", "cwd"), plainArgument("timeout", "timeout_ms")},
 	},
-	{Name: ApplyPatch, Kind: Patches, Names: []string{"applypatch", "patch"}, Patch: "input", Takes: []Argument{also("input", "patch", "patchText")}},
+	{Name: ApplyPatch, Kind: Patches, Names: []string{"applypatch", "patch"}, Patch: "input", Takes: []Argument{plainArgument("input", "patch", "patchText")}},
 	{
 		Name: RequestUserInput, Names: []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"},
-		Takes: []Argument{shaped(Questions, "questions", "question")},
+		Takes: []Argument{shapedArgument(Questions, "questions", "question")},
 	},
-	{Name: LoadSkill, Names: []string{"skill", "use_skill", "activate_skill"}, Takes: []Argument{also("name", "skill", "skill_name")}},
+	{Name: LoadSkill, Names: []string{"skill", "use_skill", "activate_skill"}, Takes: []Argument{plainArgument("name", "skill", "skill_name")}},
 	{Name: Exec, Kind: Scripts},
 	{Name: Wait},
 	{Name: "js_repl", Kind: Scripts},
@@ -168,39 +170,39 @@ var Tools = []Tool{
 	{Name: "read_mcp_resource", Kind: Resources},
 	{Name: "get_memory"},
 	{Name: "propose_lesson"},
-	{Name: "spawn_agent", Kind: Leads, Takes: []Argument{also("message", "prompt", "task"), also("agent_type", "role", "subagent_type")}},
-	{Name: SendInput, Kind: Leads, Takes: []Argument{also("target", agent...)}},
+	{Name: "spawn_agent", Kind: Leads, Takes: []Argument{plainArgument("message", "prompt", "task"), plainArgument("agent_type", "role", "subagent_type")}},
+	{Name: SendInput, Kind: Leads, Takes: []Argument{plainArgument("target", agent...)}},
 	{Name: "resume_agent", Kind: Leads, Takes: byID},
-	{Name: WaitAgent, Kind: Leads, Names: []string{"wait"}, Takes: []Argument{shaped(List, "targets", "ids", "agent_ids", "target", "id", "agent_id")}},
-	{Name: "close_agent", Kind: Leads, Takes: []Argument{also("target", agent...)}},
+	{Name: WaitAgent, Kind: Leads, Names: []string{"wait"}, Takes: []Argument{shapedArgument(List, "targets", "ids", "agent_ids", "target", "id", "agent_id")}},
+	{Name: "close_agent", Kind: Leads, Takes: []Argument{plainArgument("target", agent...)}},
 	{Name: "merge_agent", Kind: Leads, Takes: byID},
 	{Name: "send_message", Kind: Leads, Takes: named},
 	{Name: FollowupTask, Kind: Leads, Takes: named},
 	{Name: "interrupt_agent", Kind: Leads, Takes: named},
 	{Name: "list_agents", Kind: Leads},
-	{Name: Task, Kind: Leads, Family: OpenCode, Claude: "Task", Takes: []Argument{also("prompt", "message", "task"), also("subagent_type", "agent_type", "role")}},
+	{Name: Task, Kind: Leads, Family: OpenCode, Claude: "Task", Takes: []Argument{plainArgument("prompt", "message", "task"), plainArgument("subagent_type", "agent_type", "role")}},
 	{
 		Name: "edit", Kind: Edits, Family: OpenCode, Claude: "Edit", Path: "filePath",
 		Renamed: map[string]string{"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "replaceAll": "replace_all"},
 		Takes: []Argument{
-			also("filePath", "file_path", "path"),
-			also("oldString", "old_string", "old_str"),
-			also("newString", "new_string", "new_str"),
-			also("replaceAll", "replace_all"),
+			plainArgument("filePath", "file_path", "path"),
+			plainArgument("oldString", "old_string", "old_str"),
+			plainArgument("newString", "new_string", "new_str"),
+			plainArgument("replaceAll", "replace_all"),
 		},
 	},
 	{
 		Name: "write", Kind: Edits, Family: OpenCode, Claude: "Write", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
-		Takes: []Argument{also("filePath", "file_path", "path"), also("content", "contents", "file_text", "text")},
+		Takes: []Argument{plainArgument("filePath", "file_path", "path"), plainArgument("content", "contents", "file_text", "text")},
 	},
 	{
 		Name: "read", Kind: Looks, Family: OpenCode, Names: reads, Claude: "Read", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
-		Takes: []Argument{also("filePath", "file_path", "path", "absolute_path", "target_file", "file")},
+		Takes: []Argument{plainArgument("filePath", "file_path", "path", "absolute_path", "target_file", "file")},
 	},
-	{Name: GlobTool, Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: []Argument{also("pattern", "query", "include"), within}},
+	{Name: GlobTool, Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: []Argument{plainArgument("pattern", "query", "include"), within}},
 	{Name: GrepTool, Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include, Takes: pattern},
-	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS", Takes: []Argument{also("path", "dir_path", "directory", "dirPath")}},
-	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Todos, "todos", "plan", "steps")}},
+	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS", Takes: []Argument{plainArgument("path", "dir_path", "directory", "dirPath")}},
+	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite", Takes: []Argument{shapedArgument(Todos, "todos", "plan", "steps")}},
 	{Name: "todoread", Kind: Plans, Family: OpenCode},
 }
 

@@ -33,7 +33,7 @@ func (s *Session) Call(ctx context.Context, tool string, arguments json.RawMessa
 		}
 		return s.failedResult(err, detail), nil
 	}
-	result := s.result(answer, detail)
+	result := s.convertAnswer(answer, detail)
 	call, _ := tools.CallOf(ctx)
 	fromScript := call.Caller > 0
 	if fromScript {

@@ -34,7 +34,7 @@ const maxListed = 20
 
 // Changed describes how the allowed tools differ in a later list. It returns "" if they do not.
 func (l List) Changed(later List) string {
-	before, now := l.allowed(), later.allowed()
+	before, now := l.allowedTools(), later.allowedTools()
 	var changes []string
 	for _, tool := range l.Tools {
 		if !tool.Allowed {
@@ -58,8 +58,8 @@ func (l List) Changed(later List) string {
 	return clip.Some(changes, maxListed)
 }
 
-// allowed returns the allowed tools by name.
-func (l List) allowed() map[string]Listed {
+// allowedTools returns the allowed tools by name.
+func (l List) allowedTools() map[string]Listed {
 	allowed := map[string]Listed{}
 	for _, tool := range l.Tools {
 		if tool.Allowed {

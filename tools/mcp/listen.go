@@ -69,7 +69,7 @@ func (b *boundedTransport) forwardStream(request *http.Request, writer *io.PipeW
 	}
 	events := rewrittenBody{from: bufio.NewReader(response.Body)}
 	for {
-		event, err := events.event()
+		event, err := events.nextEvent()
 		*remaining -= int64(len(event))
 		if err != nil || *remaining <= 0 {
 			return true

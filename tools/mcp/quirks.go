@@ -119,9 +119,9 @@ func rewriteResponse(response *http.Response) {
 	body := &rewrittenBody{body: response.Body, from: bufio.NewReader(response.Body)}
 	switch {
 	case strings.HasPrefix(kind, "application/json"):
-		body.next = body.message
+		body.next = body.wholeMessage
 	case strings.HasPrefix(kind, "text/event-stream"):
-		body.next = body.event
+		body.next = body.nextEvent
 	default:
 		return
 	}
@@ -153,8 +153,8 @@ func (r *rewrittenBody) Read(into []byte) (int, error) {
 // Close closes the answer's body.
 func (r *rewrittenBody) Close() error { return r.body.Close() }
 
-// message returns the whole body as one rewritten message, with io.EOF.
-func (r *rewrittenBody) message() ([]byte, error) {
+// wholeMessage returns the whole body as one rewritten message, with io.EOF.
+func (r *rewrittenBody) wholeMessage() ([]byte, error) {
 	raw, err := io.ReadAll(r.from)
 	if err != nil {
 		return raw, err
@@ -162,9 +162,9 @@ func (r *rewrittenBody) message() ([]byte, error) {
 	return fromServer(raw), io.EOF
 }
 
-// event returns the next event of a stream, rewritten, and the error that follows it. It returns an event above
+// nextEvent returns the next event of a stream, rewritten, and the error that follows it. It returns an event above
 // maxLineBytes in parts.
-func (r *rewrittenBody) event() ([]byte, error) {
+func (r *rewrittenBody) nextEvent() ([]byte, error) {
 	var lines, currentLine []byte
 	for len(lines) <= maxLineBytes {
 		line, err := r.from.ReadSlice('\n')

@@ -18,9 +18,9 @@ import (
 // maxName is the maximum length of a URI, a name or a media type in a message, in bytes.
 const maxName = 300
 
-// result converts an answer for the model: its texts, its images, and a line for each other item. It adds the
+// convertAnswer converts an answer for the model: its texts, its images, and a line for each other item. It adds the
 // numbers of items and images to detail.
-func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tools.Result {
+func (s *Session) convertAnswer(answer *sdk.CallToolResult, detail map[string]any) tools.Result {
 	s.imageLock.Lock()
 	defer s.imageLock.Unlock()
 	var o resultParts

@@ -66,7 +66,7 @@ const verificationFailed = "apply_patch verification failed: "
 // makeChange checks a change by all rules and makes it. All changes of files by tools go through it. A change that a
 // rule refuses, or that does not fit the files, gives a failed result. The error is for all other failures.
 func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, error) {
-	view, err := p.view()
+	view, err := p.newView()
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -76,7 +76,7 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	if err := p.requireVisible(view, c.requestedPaths); err != nil { // check before looking at any file
 		return c.reject(err), nil
 	}
-	visibleTree, err := p.tree(view)
+	visibleTree, err := p.openTree(view)
 	if err != nil {
 		return tools.Result{}, err
 	}

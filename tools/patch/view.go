@@ -16,8 +16,8 @@ type hiddenError struct{ reason string }
 
 func (e *hiddenError) Error() string { return "it can't be read: " + e.reason }
 
-// view returns which files commands can see. Nil shows all.
-func (p *Patcher) view() (*grants.View, error) {
+// newView returns which files commands can see. Nil shows all.
+func (p *Patcher) newView() (*grants.View, error) {
 	if p.options.View == nil {
 		return nil, nil
 	}
@@ -59,8 +59,8 @@ type viewTree struct {
 	path string // absolute
 }
 
-// tree returns the tree below Dir, without the files that view hides. A nil view hides none.
-func (p *Patcher) tree(view *grants.View) (tree.Dir, error) {
+// openTree returns the tree below Dir, without the files that view hides. A nil view hides none.
+func (p *Patcher) openTree(view *grants.View) (tree.Dir, error) {
 	root, err := p.options.Dir.Root()
 	if err != nil {
 		return nil, err

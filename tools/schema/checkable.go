@@ -199,12 +199,12 @@ func (b *checkCost) add(schema, value any) int {
 	b.known[pair] = counting
 	n := 1
 	addSub := func(sub, value any) { n = min(n+b.add(sub, value), maxChecks+1) }
-	for _, sub := range b.applied(node, samePlace) {
+	for _, sub := range b.appliedSubschemas(node, samePlace) {
 		addSub(sub.schema, value)
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		for _, sub := range b.applied(node, property) {
+		for _, sub := range b.appliedSubschemas(node, property) {
 			if sub.keyword == "properties" {
 				if v, exists := value[sub.name]; exists {
 					addSub(sub.schema, v)
@@ -216,7 +216,7 @@ func (b *checkCost) add(schema, value any) int {
 			}
 		}
 	case []any:
-		for _, sub := range b.applied(node, element) {
+		for _, sub := range b.appliedSubschemas(node, element) {
 			for _, v := range value {
 				addSub(sub.schema, v)
 			}
@@ -226,8 +226,8 @@ func (b *checkCost) add(schema, value any) int {
 	return n
 }
 
-// applied returns the subschemas that node applies to values at a place, and counts them as steps.
-func (b *checkCost) applied(node map[string]any, at place) []subschema {
+// appliedSubschemas returns the subschemas that node applies to values at a place, and counts them as steps.
+func (b *checkCost) appliedSubschemas(node map[string]any, at place) []subschema {
 	subs := appliedTo(b.root, node, at)
 	b.steps += len(subs)
 	return subs

@@ -115,8 +115,8 @@ func (w *workflowRun) add(f *Forge, job Job) {
 	w.jobs = append(w.jobs, &actionsJob{Job: job, id: f.newID(), run: w.ID, attempt: w.attempt, at: f.now()})
 }
 
-// newest returns the jobs, each in its newest attempt.
-func (w *workflowRun) newest() []*actionsJob {
+// newestJobs returns the jobs, each in its newest attempt.
+func (w *workflowRun) newestJobs() []*actionsJob {
 	var all []*actionsJob
 	for _, job := range w.jobs {
 		same := func(other *actionsJob) bool { return other.Name == job.Name }
@@ -129,18 +129,18 @@ func (w *workflowRun) newest() []*actionsJob {
 	return all
 }
 
-// wanted returns the jobs that a call asks for: those of filter=all, or the newest attempts.
-func (w *workflowRun) wanted(c *call) []*actionsJob {
+// requestedJobs returns the jobs that a call asks for: those of filter=all, or the newest attempts.
+func (w *workflowRun) requestedJobs(c *call) []*actionsJob {
 	if c.URL.Query().Get("filter") == "all" {
 		return w.jobs
 	}
-	return w.newest()
+	return w.newestJobs()
 }
 
 // conclusion returns the status and conclusion of the run. The first unsuccessful job decides.
 func (w *workflowRun) conclusion() (status, conclusion string) {
 	conclusion = "success"
-	for _, job := range w.newest() {
+	for _, job := range w.newestJobs() {
 		if job.Status != "completed" {
 			return "in_progress", ""
 		}
@@ -175,10 +175,10 @@ func (r *Repository) AddPush(branch string, by User) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	sha, _ := r.branch(branch)
-	r.pushed(push{ref: "refs/heads/" + branch, after: sha, by: by})
+	r.recordPush(push{ref: "refs/heads/" + branch, after: sha, by: by})
 }
 
-func (r *Repository) pushed(p push) {
+func (r *Repository) recordPush(p push) {
 	p.id, p.at = r.forge.newID(), r.forge.now()
 	p.before = cmp.Or(p.before, noCommit)
 	r.pushes = append(r.pushes, p)
@@ -215,7 +215,7 @@ func (f *Forge) watchPush(r *Repository, serve func()) {
 	defer f.mu.Unlock()
 	for name, sha := range r.refs() {
 		if before[name] != sha {
-			r.pushed(push{ref: name, before: before[name], after: sha, by: f.user})
+			r.recordPush(push{ref: name, before: before[name], after: sha, by: f.user})
 		}
 	}
 }
@@ -247,7 +247,7 @@ func getWorkflowRun(f *Forge, c *call, w *workflowRun) answer {
 }
 
 func listJobs(f *Forge, c *call, w *workflowRun) answer {
-	return countedPage(f, c, "jobs", w.wanted(c), func(job *actionsJob) object { return f.showJob(c.repository, w, job) })
+	return countedPage(f, c, "jobs", w.requestedJobs(c), func(job *actionsJob) object { return f.showJob(c.repository, w, job) })
 }
 
 // rerunFailedJobs adds a new attempt of each failed job, which ends at once.
@@ -259,7 +259,7 @@ func rerunFailedJobs(f *Forge, _ *call, w *workflowRun) answer {
 	if conclusion == "success" {
 		return failure(http.StatusForbidden, "The workflow run cannot be rerun: it has no failed jobs")
 	}
-	failed := w.newest()
+	failed := w.newestJobs()
 	w.attempt++
 	for _, job := range failed {
 		if job.Conclusion == "success" || job.Conclusion == "skipped" {
@@ -310,7 +310,7 @@ func listCheckRuns(f *Forge, c *call) answer {
 		if w.SHA != sha {
 			continue
 		}
-		for _, job := range w.wanted(c) {
+		for _, job := range w.requestedJobs(c) {
 			list = append(list, f.showJobAsCheck(r, w, job))
 		}
 	}

@@ -91,9 +91,9 @@ func list(value any) []any {
 	return elements
 }
 
-// complete adds the fields that the description requires to a reply, and validates the result. It
+// addRequiredFields adds the fields that the description requires to a reply, and validates the result. It
 // skips redirects, and calls outside the reduced description.
-func (d *description) complete(method, path string, status int, body []byte) ([]byte, error) {
+func (d *description) addRequiredFields(method, path string, status int, body []byte) ([]byte, error) {
 	location, err := d.locate(method, path, status)
 	if err != nil || location == "" || status == http.StatusFound {
 		return body, err

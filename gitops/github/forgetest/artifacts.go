@@ -107,7 +107,7 @@ func (r *Repository) artifactByID(id string) *artifact {
 // serveStore serves an archive or a log to everybody who has its address.
 func (f *Forge) serveStore(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	content := f.stored(r.URL.Path)
+	content := f.readStored(r.URL.Path)
 	f.mu.Unlock()
 	if content == nil || "?"+r.URL.RawQuery != signed {
 		http.Error(w, "AuthenticationFailed", http.StatusForbidden)
@@ -116,8 +116,8 @@ func (f *Forge) serveStore(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, content)
 }
 
-// stored returns the content at a path of the store, or nil.
-func (f *Forge) stored(path string) io.Reader {
+// readStored returns the content at a path of the store, or nil.
+func (f *Forge) readStored(path string) io.Reader {
 	for _, repository := range f.repositories {
 		for _, a := range repository.artifacts {
 			if path == a.storedAt() {

@@ -129,12 +129,12 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-	request, reply, found := f.arrive(r, body)
+	request, reply, found := f.recordArrival(r, body)
 	if found && !reply.Late {
 		reply.write(w)
 		return
 	}
-	f.watched(w, request, func(w http.ResponseWriter) {
+	f.serveWatched(w, request, func(w http.ResponseWriter) {
 		if found {
 			f.serve(httptest.NewRecorder(), r)
 			reply.write(w)
@@ -152,8 +152,8 @@ func (f *Forge) serve(w http.ResponseWriter, r *http.Request) {
 	f.mux.ServeHTTP(w, r)
 }
 
-// arrive records a request. It returns the reply that a fault or the limit prescribes, if any.
-func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
+// recordArrival records a request. It returns the reply that a fault or the limit prescribes, if any.
+func (f *Forge) recordArrival(r *http.Request, body []byte) (Request, Reply, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	request := Request{
@@ -248,9 +248,9 @@ func (f *Forge) Watch(before func(Request) bool, after func(Request)) {
 	f.before, f.after = before, after
 }
 
-// watched serves a request between the functions of Watch. It sends the reply after both have
+// serveWatched serves a request between the functions of Watch. It sends the reply after both have
 // returned.
-func (f *Forge) watched(w http.ResponseWriter, request Request, serve func(http.ResponseWriter)) {
+func (f *Forge) serveWatched(w http.ResponseWriter, request Request, serve func(http.ResponseWriter)) {
 	f.mu.Lock()
 	before, after := f.before, f.after
 	f.mu.Unlock()

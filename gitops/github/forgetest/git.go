@@ -106,9 +106,9 @@ func (r *Repository) commit(sha string) (commit, bool) {
 	}, true
 }
 
-// next returns the commit head if base is its only parent, as in most pull requests of tests. Then git
+// commitOnlyAfter returns the commit head if base is its only parent, as in most pull requests of tests. Then git
 // has nothing more to say about the two.
-func (r *Repository) next(base, head string) (commit, bool) {
+func (r *Repository) commitOnlyAfter(base, head string) (commit, bool) {
 	c, found := r.commit(head)
 	return c, found && slices.Equal(c.parents, []string{base})
 }
@@ -120,7 +120,7 @@ func signatureFrom(fields []string) signature {
 
 // commitsBetween returns the number of commits that are in head but not in base.
 func (r *Repository) commitsBetween(base, head string) int {
-	if _, found := r.next(base, head); found {
+	if _, found := r.commitOnlyAfter(base, head); found {
 		return 1
 	}
 	out, err := r.ofCommits("rev-list", "--count", base+".."+head)
@@ -133,7 +133,7 @@ func (r *Repository) commitsBetween(base, head string) int {
 
 // mergeable returns the mergeable state of a pull request: clean or dirty.
 func (r *Repository) mergeable(base, head string) string {
-	if _, found := r.next(base, head); found {
+	if _, found := r.commitOnlyAfter(base, head); found {
 		return "clean"
 	}
 	if _, err := r.ofCommits("merge-tree", "--write-tree", base, head); err != nil {
@@ -146,7 +146,7 @@ type changes struct{ files, additions, deletions int }
 
 // changesBetween returns the numbers of files and lines that a pull request changes.
 func (r *Repository) changesBetween(base, head string) changes {
-	if c, found := r.next(base, head); found {
+	if c, found := r.commitOnlyAfter(base, head); found {
 		return c.changes
 	}
 	out, _ := r.ofCommits("diff", "--numstat", base+"..."+head)

@@ -166,7 +166,7 @@ func createRef(f *Forge, c *call, sent struct{ Ref, SHA string }) answer {
 	if _, err := c.repository.runGit("update-ref", sent.Ref, sent.SHA, strings.Repeat("0", 40)); err != nil {
 		return unprocessable(err.Error())
 	}
-	c.repository.pushed(push{ref: sent.Ref, after: sent.SHA, by: f.user})
+	c.repository.recordPush(push{ref: sent.Ref, after: sent.SHA, by: f.user})
 	return created(f.showRef(branch, sent.SHA))
 }
 

@@ -41,26 +41,26 @@ func answerGraphQL(f *Forge, c *call) answer {
 	}
 	document, problems := gqlparser.LoadQueryWithRules(graphQLSchema(), sent.Query, nil)
 	if len(problems) > 0 || len(document.Operations) != 1 {
-		return f.misunderstood(fmt.Sprint(problems))
+		return f.misunderstoodAnswer(fmt.Sprint(problems))
 	}
 	operation := document.Operations[0]
 	variables, err := validator.VariableValues(graphQLSchema(), operation, sent.Variables)
 	if err != nil {
-		return f.misunderstood(err.Error())
+		return f.misunderstoodAnswer(err.Error())
 	}
 	e := &execution{forge: f, variables: variables, tips: map[string]map[string]string{}}
 	root := e.query()
 	if operation.Operation == ast.Mutation {
 		root = e.mutation()
 	}
-	body := object{"data": e.selected(root, operation.SelectionSet, nil)}
+	body := object{"data": e.selectFields(root, operation.SelectionSet, nil)}
 	if len(e.problems) > 0 {
 		body["errors"] = e.problems
 	}
 	return ok(body)
 }
 
-func (f *Forge) misunderstood(why string) answer {
+func (f *Forge) misunderstoodAnswer(why string) answer {
 	f.undescribed = append(f.undescribed, "POST "+graphQLPath+": "+why)
 	return ok(object{"errors": []object{{"type": "undefinedField", "message": why, "locations": []object{{"line": 1, "column": 1}}}}})
 }
@@ -86,8 +86,8 @@ type resolver func(arguments object) any
 // refusal is an error that takes the place of a field's value.
 type refusal struct{ kind, message string }
 
-// selected returns the fields of a node that a query asks for.
-func (e *execution) selected(n *node, set ast.SelectionSet, path []any) object {
+// selectFields returns the fields of a node that a query asks for.
+func (e *execution) selectFields(n *node, set ast.SelectionSet, path []any) object {
 	shown := object{}
 	for _, each := range set {
 		switch s := each.(type) {
@@ -96,12 +96,12 @@ func (e *execution) selected(n *node, set ast.SelectionSet, path []any) object {
 			shown[s.Alias] = e.value(e.field(n, s), s.SelectionSet, at)
 		case *ast.InlineFragment:
 			if s.TypeCondition == n.kind {
-				for name, value := range e.selected(n, s.SelectionSet, path) {
+				for name, value := range e.selectFields(n, s.SelectionSet, path) {
 					shown[name] = value
 				}
 			}
 		case *ast.FragmentSpread:
-			for name, value := range e.selected(n, s.Definition.SelectionSet, path) {
+			for name, value := range e.selectFields(n, s.Definition.SelectionSet, path) {
 				shown[name] = value
 			}
 		}
@@ -128,11 +128,11 @@ func (e *execution) value(value any, set ast.SelectionSet, path []any) any {
 		if v == nil {
 			return nil
 		}
-		return e.selected(v, set, path)
+		return e.selectFields(v, set, path)
 	case []*node:
 		list := []any{}
 		for i, each := range v {
-			list = append(list, e.selected(each, set, append(append([]any{}, path...), i)))
+			list = append(list, e.selectFields(each, set, append(append([]any{}, path...), i)))
 		}
 		return list
 	case refusal:

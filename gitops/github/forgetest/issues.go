@@ -40,7 +40,7 @@ func listComments(f *Forge, c *call) answer {
 
 type commentText struct{ Body string }
 
-func (t commentText) refused() (answer, bool) {
+func (t commentText) refusal() (answer, bool) {
 	if strings.TrimSpace(t.Body) == "" {
 		return refuse("IssueComment", "body", "Body cannot be blank"), true
 	}
@@ -48,7 +48,7 @@ func (t commentText) refused() (answer, bool) {
 }
 
 func createComment(f *Forge, c *call, sent commentText) answer {
-	if reply, bad := sent.refused(); bad {
+	if reply, bad := sent.refusal(); bad {
 		return reply
 	}
 	added := c.repository.comment(c.issue, Comment{Author: f.user, Association: "OWNER", Body: sent.Body})
@@ -56,7 +56,7 @@ func createComment(f *Forge, c *call, sent commentText) answer {
 }
 
 func editComment(f *Forge, c *call, sent commentText) answer {
-	if reply, bad := sent.refused(); bad {
+	if reply, bad := sent.refusal(); bad {
 		return reply
 	}
 	c.comment.Body, c.comment.updated = sent.Body, f.now()

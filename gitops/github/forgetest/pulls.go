@@ -9,15 +9,15 @@ import (
 
 func listPulls(f *Forge, c *call) answer {
 	list := slices.DeleteFunc(slices.Clone(c.repository.issues), func(i *issue) bool {
-		return i.pull == nil || !asked(c, i)
+		return i.pull == nil || !passesFilters(c, i)
 	})
 	sortPulls(c, list)
 	return page(f, c, list, func(i *issue) object { return f.showPull(c.repository, i) })
 }
 
-// asked reports whether a pull request passes the filters of a list. Like github.com, it ignores a
+// passesFilters reports whether a pull request passes the filters of a list. Like github.com, it ignores a
 // head that is not OWNER:BRANCH.
-func asked(c *call, i *issue) bool {
+func passesFilters(c *call, i *issue) bool {
 	query := c.URL.Query()
 	if state := cmp.Or(query.Get("state"), "open"); state != "all" && state != i.State {
 		return false
@@ -55,7 +55,7 @@ func createPull(f *Forge, c *call, sent newPull) answer {
 	if owner, branch, qualified := strings.Cut(sent.Head, ":"); qualified && strings.EqualFold(owner, c.repository.Owner) {
 		sent.Head = branch
 	}
-	if reply, bad := sent.refused(c.repository); bad {
+	if reply, bad := sent.refusal(c.repository); bad {
 		return reply
 	}
 	i := c.repository.add(Issue{
@@ -69,8 +69,8 @@ func createPull(f *Forge, c *call, sent newPull) answer {
 	return created(f.showFullPull(c.repository, i))
 }
 
-// refused returns the reason to refuse a new pull request. The order of checks is github.com's.
-func (n newPull) refused(r *Repository) (answer, bool) {
+// refusal returns the reason to refuse a new pull request. The order of checks is github.com's.
+func (n newPull) refusal(r *Repository) (answer, bool) {
 	if n.Title == "" {
 		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true
 	}

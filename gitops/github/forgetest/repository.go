@@ -141,7 +141,7 @@ func (r *Repository) AddIssue(i Issue) int {
 	if i.Number <= r.lastNumber {
 		r.forge.t.Fatalf("the number %d is not beyond the last one of %s/%s, %d", i.Number, r.Owner, r.Name, r.lastNumber)
 	}
-	i.Author, i.Association = authored(i.Author, i.Association)
+	i.Author, i.Association = withDefaultAuthor(i.Author, i.Association)
 	added := r.add(i)
 	for _, each := range i.Comments {
 		r.comment(added, each)
@@ -165,7 +165,7 @@ func (r *Repository) add(i Issue) *issue {
 // comment adds a comment to an issue, with an id and times.
 func (r *Repository) comment(i *issue, c Comment) *comment {
 	c.ID = r.forge.newID()
-	c.Author, c.Association = authored(c.Author, c.Association)
+	c.Author, c.Association = withDefaultAuthor(c.Author, c.Association)
 	now := r.forge.now()
 	added := &comment{Comment: c, created: now, updated: now}
 	i.comments = append(i.comments, added)
@@ -180,7 +180,7 @@ func (r *Repository) PullRequests() []PullRequest {
 	var list []PullRequest
 	for _, i := range r.issues {
 		if i.pull != nil {
-			list = append(list, i.exported())
+			list = append(list, i.copyForTests())
 		}
 	}
 	return list
@@ -193,9 +193,9 @@ func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	i := r.knownPull(number)
-	p := i.exported()
+	p := i.copyForTests()
 	change(&p)
-	i.take(p, r.forge.now())
+	i.applyTestChanges(p, r.forge.now())
 }
 
 // SetIssue changes an issue like an edit, except for its number and comments. The test fails if

@@ -39,7 +39,7 @@ var requestsByRoute = sync.OnceValue(func() descriptions {
 // note records in what way a request does not fit the description. The caller holds the lock of the
 // forge.
 func (f *Forge) note(route string, c *call) {
-	for _, wrong := range requestsByRoute().wrong(route, c.Request, c.body) {
+	for _, wrong := range requestsByRoute().findProblems(route, c.Request, c.body) {
 		f.undescribed = append(f.undescribed, route+": "+wrong)
 	}
 }
@@ -53,11 +53,11 @@ func Wrong(r *http.Request, body []byte) []string {
 		mux.Handle(route, http.NotFoundHandler())
 	}
 	_, route := mux.Handler(r)
-	return all.wrong(route, r, body)
+	return all.findProblems(route, r, body)
 }
 
-// wrong lists what does not fit the description of a route in a request.
-func (d descriptions) wrong(route string, r *http.Request, body []byte) []string {
+// findProblems lists what does not fit the description of a route in a request.
+func (d descriptions) findProblems(route string, r *http.Request, body []byte) []string {
 	described, known := d[route]
 	if !known {
 		return []string{"there is no such call"}

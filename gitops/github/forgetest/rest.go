@@ -31,29 +31,29 @@ var routes = map[string]handler{
 	"GET /repos/{owner}/{repo}/branches/{branch}/protection":          getProtection,
 	"GET /repos/{owner}/{repo}/git/ref/{ref...}":                      getRef,
 	"GET /repos/{owner}/{repo}/git/commits/{sha}":                     getCommit,
-	"POST /repos/{owner}/{repo}/git/blobs":                            reading(createBlob),
-	"POST /repos/{owner}/{repo}/git/trees":                            reading(createTree),
-	"POST /repos/{owner}/{repo}/git/commits":                          reading(createCommit),
-	"POST /repos/{owner}/{repo}/git/refs":                             reading(createRef),
+	"POST /repos/{owner}/{repo}/git/blobs":                            withBody(createBlob),
+	"POST /repos/{owner}/{repo}/git/trees":                            withBody(createTree),
+	"POST /repos/{owner}/{repo}/git/commits":                          withBody(createCommit),
+	"POST /repos/{owner}/{repo}/git/refs":                             withBody(createRef),
 	"GET /repos/{owner}/{repo}/compare/{range...}":                    compareCommits,
 	"GET /repos/{owner}/{repo}/actions/runs/{run}/artifacts":          listArtifacts,
 	"GET /repos/{owner}/{repo}/actions/artifacts/{id}/{format}":       downloadArtifact,
 	"GET /repos/{owner}/{repo}/collaborators/{login}/permission":      getPermission,
 	"GET /repos/{owner}/{repo}/issues/{number}":                       ofIssue(getIssue),
 	"GET /repos/{owner}/{repo}/issues/{number}/comments":              ofIssue(listComments),
-	"POST /repos/{owner}/{repo}/issues/{number}/comments":             ofIssue(reading(createComment)),
-	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":                ofComment(reading(editComment)),
+	"POST /repos/{owner}/{repo}/issues/{number}/comments":             ofIssue(withBody(createComment)),
+	"PATCH /repos/{owner}/{repo}/issues/comments/{id}":                ofComment(withBody(editComment)),
 	"DELETE /repos/{owner}/{repo}/issues/comments/{id}":               ofComment(deleteComment),
-	"POST /repos/{owner}/{repo}/issues/{number}/labels":               ofIssue(reading(addLabels)),
-	"POST /repos/{owner}/{repo}/issues/{number}/assignees":            ofIssue(reading(addAssignees)),
+	"POST /repos/{owner}/{repo}/issues/{number}/labels":               ofIssue(withBody(addLabels)),
+	"POST /repos/{owner}/{repo}/issues/{number}/assignees":            ofIssue(withBody(addAssignees)),
 	"GET /repos/{owner}/{repo}/pulls":                                 listPulls,
-	"POST /repos/{owner}/{repo}/pulls":                                reading(createPull),
+	"POST /repos/{owner}/{repo}/pulls":                                withBody(createPull),
 	"GET /repos/{owner}/{repo}/pulls/{number}":                        ofPull(getPull),
 	"GET /repos/{owner}/{repo}/pulls/{number}/comments":               ofPull(listReviewComments),
 	"GET /repos/{owner}/{repo}/pulls/{number}/files":                  ofPull(listPullFiles),
 	"GET /repos/{owner}/{repo}/pulls/{number}/reviews":                ofPull(listReviews),
-	"POST /repos/{owner}/{repo}/pulls/{number}/reviews":               ofPull(reading(createReview)),
-	"PATCH /repos/{owner}/{repo}/pulls/{number}":                      ofPull(reading(editPull)),
+	"POST /repos/{owner}/{repo}/pulls/{number}/reviews":               ofPull(withBody(createReview)),
+	"PATCH /repos/{owner}/{repo}/pulls/{number}":                      ofPull(withBody(editPull)),
 	"GET /repos/{owner}/{repo}/commits/{ref}/check-runs":              listCheckRuns,
 	"GET /repos/{owner}/{repo}/commits/{ref}/status":                  combinedStatus,
 	"GET /repos/{owner}/{repo}/commits/{ref}/pulls":                   pullsOfCommit,
@@ -67,18 +67,18 @@ var routes = map[string]handler{
 	"DELETE /repos/{owner}/{repo}/git/refs/{ref...}":                  deleteRef,
 	"GET /repos/{owner}/{repo}/actions/secrets/public-key":            getSecretsKey,
 	"GET /repos/{owner}/{repo}/actions/secrets/{name}":                getSecret,
-	"PUT /repos/{owner}/{repo}/actions/secrets/{name}":                reading(putSecret),
+	"PUT /repos/{owner}/{repo}/actions/secrets/{name}":                withBody(putSecret),
 	"GET /repos/{owner}/{repo}/actions/permissions/workflow":          getWorkflowPermissions,
-	"PUT /repos/{owner}/{repo}/actions/permissions/workflow":          reading(setWorkflowPermissions),
-	"POST /repos/{owner}/{repo}/labels":                               reading(createLabel),
-	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers":   ofPull(reading(requestReviewers)),
+	"PUT /repos/{owner}/{repo}/actions/permissions/workflow":          withBody(setWorkflowPermissions),
+	"POST /repos/{owner}/{repo}/labels":                               withBody(createLabel),
+	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers":   ofPull(withBody(requestReviewers)),
 }
 
 // route registers the handlers of all routes.
 func (f *Forge) route() {
 	for pattern, handle := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
-		f.mux.HandleFunc(method+" "+restPrefix+path, f.answered(func(f *Forge, c *call) answer {
+		f.mux.HandleFunc(method+" "+restPrefix+path, f.sendAnswerOf(func(f *Forge, c *call) answer {
 			f.note(pattern, c)
 			if reply, refused := f.admit(c); refused {
 				return reply
@@ -86,15 +86,15 @@ func (f *Forge) route() {
 			return handle(f, c)
 		}))
 	}
-	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.answered(getViewer))
-	f.mux.HandleFunc("GET "+restPrefix+"/search/code", f.answered(searchCode))
-	f.mux.HandleFunc("POST "+graphQLPath, f.answered(answerGraphQL))
+	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.sendAnswerOf(getViewer))
+	f.mux.HandleFunc("GET "+restPrefix+"/search/code", f.sendAnswerOf(searchCode))
+	f.mux.HandleFunc("POST "+graphQLPath, f.sendAnswerOf(answerGraphQL))
 	f.mux.HandleFunc("GET "+storePath, f.serveStore)
-	f.mux.HandleFunc("/", f.answered(answerUnknown))
+	f.mux.HandleFunc("/", f.sendAnswerOf(answerUnknown))
 }
 
-// answered returns an HTTP handler that sends the answer of handle.
-func (f *Forge) answered(handle handler) http.HandlerFunc {
+// sendAnswerOf returns an HTTP handler that sends the answer of handle.
+func (f *Forge) sendAnswerOf(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // cannot fail: ServeHTTP has read it into memory
 		c := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
@@ -200,7 +200,7 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	// The schema of GraphQL checks its own answers. Answers about rules have fields that tests
 	// choose.
 	if err == nil && strings.HasPrefix(c.URL.Path, restPrefix) && !strings.Contains(c.URL.Path, "/rules/branches/") {
-		raw, err = answersByCall().complete(c.Method, strings.TrimPrefix(c.URL.EscapedPath(), restPrefix), reply.status, raw)
+		raw, err = answersByCall().addRequiredFields(c.Method, strings.TrimPrefix(c.URL.EscapedPath(), restPrefix), reply.status, raw)
 	}
 	w.WriteHeader(reply.status)
 	_, _ = w.Write(raw)
@@ -278,8 +278,8 @@ func tooLong(title, body *string) (answer, bool) {
 	return answer{}, false
 }
 
-// reading decodes the body of a call and passes it to handle.
-func reading[T any](handle func(*Forge, *call, T) answer) handler {
+// withBody decodes the body of a call and passes it to handle.
+func withBody[T any](handle func(*Forge, *call, T) answer) handler {
 	return func(f *Forge, c *call) answer {
 		var sent T
 		if err := json.Unmarshal(c.body, &sent); err != nil {

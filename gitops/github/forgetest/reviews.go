@@ -74,7 +74,7 @@ func createReview(f *Forge, c *call, sent newReview) answer {
 	if sent.CommitID == "" {
 		sent.CommitID = p.headSHA
 	}
-	if wrong := sent.wrong(f, c); wrong != "" {
+	if wrong := sent.refusalReason(f, c); wrong != "" {
 		return refuseSimply(wrong)
 	}
 	added := &review{Review{f.newID(), f.user, sent.Body, reviewStates[sent.Event], sent.CommitID}, f.now()}
@@ -91,8 +91,8 @@ func createReview(f *Forge, c *call, sent newReview) answer {
 	return ok(f.showReview(r, c.issue, added))
 }
 
-// wrong returns the reason to refuse a review, or "". Reasons are github.com's.
-func (n newReview) wrong(f *Forge, c *call) string {
+// refusalReason returns the reason to refuse a review, or "". Reasons are github.com's.
+func (n newReview) refusalReason(f *Forge, c *call) string {
 	state, known := reviewStates[n.Event]
 	switch {
 	case !known:
@@ -110,15 +110,15 @@ func (n newReview) wrong(f *Forge, c *call) string {
 		return "The commit_id is not part of the pull request"
 	}
 	for _, each := range n.Comments {
-		if wrong := each.wrong(files); wrong != "" {
+		if wrong := each.refusalReason(files); wrong != "" {
 			return wrong
 		}
 	}
 	return ""
 }
 
-// wrong returns the reason to refuse a comment of a review, or "". files are the files of the diff.
-func (n newReviewComment) wrong(files []pullFile) string {
+// refusalReason returns the reason to refuse a comment of a review, or "". files are the files of the diff.
+func (n newReviewComment) refusalReason(files []pullFile) string {
 	i := slices.IndexFunc(files, func(f pullFile) bool { return f.path == n.Path })
 	switch {
 	case strings.TrimSpace(n.Body) == "":

@@ -28,7 +28,7 @@ func (f *Forge) showJob(r *Repository, w *workflowRun, job *actionsJob) object {
 	shown := object{
 		"id": job.id, "run_id": w.ID, "run_attempt": job.attempt, "head_sha": w.SHA, "head_branch": w.Branch, "html_url": f.pageOfJob(r, job),
 		"name": job.Name, "status": job.Status, "conclusion": orNull(job.Conclusion), "runner_name": orNull(job.Runner),
-		"created_at": job.at, "started_at": job.at, "completed_at": job.ended(),
+		"created_at": job.at, "started_at": job.at, "completed_at": job.endTime(),
 	}
 	steps := []object{}
 	for i, step := range job.Steps {
@@ -41,8 +41,8 @@ func (f *Forge) showJob(r *Repository, w *workflowRun, job *actionsJob) object {
 	return shown
 }
 
-// ended returns the time at which a job ended, or nil while it runs.
-func (job *actionsJob) ended() any {
+// endTime returns the time at which a job ended, or nil while it runs.
+func (job *actionsJob) endTime() any {
 	if job.Status != "completed" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (f *Forge) showJobAsCheck(r *Repository, w *workflowRun, job *actionsJob) o
 	shown := f.showCheck(r, &check{id: job.id, at: job.at, Check: Check{
 		SHA: w.SHA, Name: job.Name, App: githubActions, Status: job.Status, Conclusion: job.Conclusion, URL: f.pageOfJob(r, job),
 	}})
-	shown["check_suite"], shown["completed_at"] = object{"id": w.ID}, job.ended()
+	shown["check_suite"], shown["completed_at"] = object{"id": w.ID}, job.endTime()
 	return shown
 }
 

@@ -95,8 +95,8 @@ type reviewComment struct {
 	created time.Time
 }
 
-// authored returns the author and association with their defaults.
-func authored(author User, association string) (User, string) {
+// withDefaultAuthor returns the author and association with their defaults.
+func withDefaultAuthor(author User, association string) (User, string) {
 	if author == (User{}) {
 		return octocat, cmp.Or(association, "OWNER")
 	}
@@ -114,8 +114,8 @@ func (i *issue) setState(state string, now time.Time) {
 	}
 }
 
-// exported returns a copy of a pull request for tests.
-func (i *issue) exported() PullRequest {
+// copyForTests returns a copy of a pull request for tests.
+func (i *issue) copyForTests() PullRequest {
 	return PullRequest{
 		Number: i.Number, NodeID: i.pull.nodeID, State: i.State, Title: i.Title, Body: i.Body,
 		Head: i.pull.head, Base: i.pull.base, Draft: i.pull.draft, Merged: i.pull.merged,
@@ -125,8 +125,8 @@ func (i *issue) exported() PullRequest {
 	}
 }
 
-// take applies changes of a test. It keeps the number and the node id.
-func (i *issue) take(p PullRequest, now time.Time) {
+// applyTestChanges applies changes of a test. It keeps the number and the node id.
+func (i *issue) applyTestChanges(p PullRequest, now time.Time) {
 	i.setState(p.State, now)
 	i.Title, i.Body, i.updated = p.Title, p.Body, now
 	i.Labels, i.assignees = p.Labels, p.Assignees

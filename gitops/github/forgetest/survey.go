@@ -234,8 +234,8 @@ func parseWords(query string) words {
 	return w
 }
 
-// in reports whether a search covers a repository.
-func (w words) in(r *Repository) bool {
+// covers reports whether a search covers a repository.
+func (w words) covers(r *Repository) bool {
 	owners := append(slices.Clone(w.qualifiers["org"]), w.qualifiers["user"]...)
 	ours := len(owners) == 0 || slices.ContainsFunc(owners, func(owner string) bool { return strings.EqualFold(owner, r.Owner) })
 	archived := w.qualifiers["archived"]
@@ -243,7 +243,7 @@ func (w words) in(r *Repository) bool {
 		!slices.ContainsFunc(w.qualifiers["topic"], func(topic string) bool { return !slices.Contains(r.Topics, topic) })
 }
 
-func (w words) wants(i *issue) bool {
+func (w words) matchesIssue(i *issue) bool {
 	is := func(what string, holds bool) bool { return !slices.Contains(w.qualifiers["is"], what) || holds }
 	return is("issue", i.pull == nil && !i.PullRequest) && is("open", i.State == "open") &&
 		!slices.ContainsFunc(w.qualifiers["label"], func(label string) bool { return !slices.Contains(i.Labels, label) }) &&
@@ -258,12 +258,12 @@ func (e *execution) search(a object) any {
 	var found []*node
 	for _, r := range e.forge.repositories {
 		switch {
-		case !w.in(r):
+		case !w.covers(r):
 		case a["type"] == "REPOSITORY":
 			found = append(found, e.repository(r))
 		case a["type"] == "ISSUE":
 			for _, i := range r.issues {
-				if w.wants(i) {
+				if w.matchesIssue(i) {
 					found = append(found, e.issue(r, i))
 				}
 			}
@@ -285,7 +285,7 @@ func searchCode(f *Forge, c *call) answer {
 	}
 	items := []object{}
 	for _, r := range f.repositories {
-		if !w.in(r) {
+		if !w.covers(r) {
 			continue
 		}
 		args := []string{"grep", "--name-only", "--fixed-strings", "--ignore-case", "--all-match"}

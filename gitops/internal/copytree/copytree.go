@@ -224,7 +224,7 @@ func (c *Copier) copyLink(at folder, name string, info *unix.Stat_t) (*unix.Stat
 	if err := setTime(at.to, name, info); err != nil {
 		return nil, err
 	}
-	if now, err := lstatIn(at.from, name); err != nil || !same(now, info) {
+	if now, err := lstatIn(at.from, name); err != nil || !isUnchanged(now, info) {
 		return nil, nil //nolint:nilerr // it was replaced meanwhile
 	}
 	return lstatIn(at.to, name)
@@ -279,7 +279,7 @@ func (c *Copier) copyFile(at folder, name string, info *unix.Stat_t) (copied *un
 	if err = errors.Join(err, unix.Close(out)); err != nil {
 		return nil, err
 	}
-	if now, err := fstat(in); err != nil || !same(now, info) {
+	if now, err := fstat(in); err != nil || !isUnchanged(now, info) {
 		return nil, err
 	}
 	return copied, nil
@@ -321,12 +321,12 @@ func (c *Copier) copyRange(out, in int, at, end int64) error {
 			return context.Cause(c.ctx)
 		}
 		part := c.buffer[:min(int64(len(c.buffer)), end-at)]
-		n, err := uninterrupted(func() (int, error) { return unix.Pread(in, part, at) })
+		n, err := retryInterrupted(func() (int, error) { return unix.Pread(in, part, at) })
 		if err != nil || n == 0 {
 			return err
 		}
 		for part = part[:n]; len(part) > 0; part = part[n:] {
-			if n, err = uninterrupted(func() (int, error) { return unix.Pwrite(out, part, at) }); err != nil {
+			if n, err = retryInterrupted(func() (int, error) { return unix.Pwrite(out, part, at) }); err != nil {
 				return err
 			}
 			at += int64(n)
@@ -351,8 +351,8 @@ func nextData(f int, at, size int64) (start, end int64, err error) {
 	return start, min(end, size), err
 }
 
-// uninterrupted repeats a system call that a signal interrupts, as package os does.
-func uninterrupted[T any](call func() (T, error)) (T, error) {
+// retryInterrupted repeats a system call that a signal interrupts, as package os does.
+func retryInterrupted[T any](call func() (T, error)) (T, error) {
 	for {
 		if result, err := call(); !errors.Is(err, unix.EINTR) {
 			return result, err
@@ -362,7 +362,7 @@ func uninterrupted[T any](call func() (T, error)) (T, error) {
 
 // openIn opens a name in a folder, without following links.
 func openIn(dir *os.File, name string, flags int, perm uint32) (fd int, err error) {
-	return uninterrupted(func() (int, error) {
+	return retryInterrupted(func() (int, error) {
 		return unix.Openat(int(dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	})
 }
@@ -381,7 +381,7 @@ func openFolderIn(dir *os.File, name string) (*os.File, error) {
 
 // lstatIn returns the metadata of a name in a folder, without following links.
 func lstatIn(dir *os.File, name string) (*unix.Stat_t, error) {
-	return uninterrupted(func() (*unix.Stat_t, error) {
+	return retryInterrupted(func() (*unix.Stat_t, error) {
 		info := &unix.Stat_t{}
 		return info, unix.Fstatat(int(dir.Fd()), name, info, unix.AT_SYMLINK_NOFOLLOW)
 	})
@@ -397,7 +397,7 @@ func setTime(dir *os.File, name string, info *unix.Stat_t) error {
 	return unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{info.Mtim, info.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// same reports whether a file is still the same, with the same content.
-func same(a, b *unix.Stat_t) bool {
+// isUnchanged reports whether a file is still the same, with the same content.
+func isUnchanged(a, b *unix.Stat_t) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Mode == b.Mode && a.Size == b.Size && a.Mtim == b.Mtim && a.Ctim == b.Ctim
 }

@@ -84,15 +84,15 @@ func cutNumber(b []byte, end byte) (int, []byte, bool) {
 	return n, rest, err == nil
 }
 
-// forget invalidates t and its folders along a changed path.
-func (t *CachedTree) forget(path string) {
+// invalidatePath invalidates t and its folders along a changed path.
+func (t *CachedTree) invalidatePath(path string) {
 	t.Valid, t.entries = false, -1
 	name, rest, deeper := strings.Cut(path, "/")
 	i := slices.IndexFunc(t.Folders, func(f CachedTree) bool { return f.Name == name })
 	switch {
 	case i < 0: // no such folder is cached
 	case deeper:
-		t.Folders[i].forget(rest)
+		t.Folders[i].invalidatePath(rest)
 	default:
 		t.Folders = slices.Delete(t.Folders, i, i+1) // path may be a file now, so drop a folder of that name
 	}
@@ -123,7 +123,7 @@ func (f *File) cacheAfter(updates []Entry) []byte {
 	}
 	for _, u := range updates {
 		if !f.keepsContent(u) {
-			t.forget(u.Path)
+			t.invalidatePath(u.Path)
 		}
 	}
 	return t.appendTo(nil)

@@ -305,7 +305,7 @@ func (m *Merge) parseOutput(out string) error {
 	m.merged = plumbing.NewHash(next())
 	all := map[string]*gitReport{}
 	at := func(name string) *gitReport {
-		name = m.original(name)
+		name = m.pathBeforeConflict(name)
 		if all[name] == nil {
 			all[name] = &gitReport{kinds: map[string][]string{}}
 		}
@@ -333,7 +333,7 @@ func (m *Merge) parseOutput(out string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if why := m.why(name, all[name]); why != "" {
+		if why := m.conflictReason(name, all[name]); why != "" {
 			m.Conflicts = append(m.Conflicts, Conflict{Path: name, Why: why})
 		}
 	}
@@ -345,8 +345,8 @@ const (
 	sameLines  = "both changed the same lines"
 )
 
-// why returns the reason why a path is in conflict, or "" if it is not.
-func (m *Merge) why(name string, t *gitReport) string {
+// conflictReason returns the reason why a path is in conflict, or "" if it is not.
+func (m *Merge) conflictReason(name string, t *gitReport) string {
 	names := func(kind string) []string { return t.kinds["CONFLICT ("+kind+")"] }
 	if driver := m.attributes.Driver(name); driver != "" && t.kinds["Auto-merging"] != nil {
 		return fmt.Sprintf("both changed it, and agent-ci does not run its merge driver %q", driver)
@@ -407,7 +407,7 @@ func (m *Merge) MarkConflicts(labels Labels) error {
 		}
 	}
 	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
-		name := m.original(e.Path)
+		name := m.pathBeforeConflict(e.Path)
 		return slices.ContainsFunc(m.Conflicts, func(c Conflict) bool { return c.Path == name && !c.Marked })
 	})
 	m.dropBlocked()
@@ -431,8 +431,8 @@ func (m *Merge) dropBlocked() {
 	slices.SortFunc(m.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// original returns the path that a file had before git renamed it in a conflict.
-func (m *Merge) original(name string) string {
+// pathBeforeConflict returns the path that a file had before git renamed it in a conflict.
+func (m *Merge) pathBeforeConflict(name string) string {
 	for _, commit := range m.commits {
 		name, _, _ = strings.Cut(name, "~"+commit)
 	}

@@ -144,15 +144,15 @@ func (d *differ) compareEntries(ctx context.Context, old, now []Entry, prefix st
 		default:
 			a, b, old, now = old[0], now[0], old[1:], now[1:]
 		}
-		if err := d.entry(ctx, a, b, prefix); err != nil {
+		if err := d.compareEntry(ctx, a, b, prefix); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entry compares two entries of one key, so both are folders or neither is.
-func (d *differ) entry(ctx context.Context, a, b Entry, prefix string) error {
+// compareEntry compares two entries of one key, so both are folders or neither is.
+func (d *differ) compareEntry(ctx context.Context, a, b Entry, prefix string) error {
 	if a.IsTree() || b.IsTree() {
 		return d.compareTrees(ctx, a.ID, b.ID, prefix+nameOf(a, b)+"/")
 	}

@@ -104,15 +104,15 @@ func (f *folder) object(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	if looseErr == nil {
 		return o, nil
 	}
-	o, err := f.packed(id)
+	o, err := f.packedObject(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		err = looseErr
 	}
 	return o, err
 }
 
-// packed returns an object of a pack, or plumbing.ErrObjectNotFound.
-func (f *folder) packed(id plumbing.Hash) (plumbing.EncodedObject, error) {
+// packedObject returns an object of a pack, or plumbing.ErrObjectNotFound.
+func (f *folder) packedObject(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	p, at, err := f.find(id)
 	if err != nil {
 		return nil, err

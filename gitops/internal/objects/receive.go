@@ -76,7 +76,7 @@ func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]pack
 	scanner := packfile.NewScanner(struct{ io.Reader }{r})
 	_, count, err := scanner.Header()
 	if err != nil {
-		return nil, malformed(err)
+		return nil, malformedError(err)
 	}
 	if count > packObjects {
 		return nil, &PackError{Reason: fmt.Sprintf("it has %d objects, more than %d", count, packObjects)}
@@ -98,19 +98,19 @@ func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]pack
 		left -= object.size
 	}
 	if _, err := scanner.Checksum(); err != nil {
-		return nil, malformed(err)
+		return nil, malformedError(err)
 	}
 	return objects, nil
 }
 
-func malformed(err error) error { return &PackError{Reason: err.Error()} }
+func malformedError(err error) error { return &PackError{Reason: err.Error()} }
 
 // unpackOne stores the next object of a pack. left is the number of bytes that the remaining
 // objects may have.
 func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packedObject, err error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
-		return id, object, malformed(err)
+		return id, object, malformedError(err)
 	}
 	if header.Type != plumbing.BlobObject && header.Type != plumbing.TreeObject {
 		return id, object, &PackError{Reason: fmt.Sprintf("it has an object of type %s", header.Type)}
@@ -120,12 +120,12 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	}
 	content, err := scanner.ReadObject()
 	if err != nil {
-		return id, object, malformed(err)
+		return id, object, malformedError(err)
 	}
 	// Read one byte more than announced, to detect a wrong length.
 	id, err = s.Write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
 	if err = errors.Join(err, content.Close()); err != nil {
-		return id, object, malformed(err)
+		return id, object, malformedError(err)
 	}
 	return id, packedObject{header.Type, header.Length}, nil
 }
@@ -184,7 +184,7 @@ func (p *packCheck) readEntries(tree plumbing.Hash, prefix string) ([]Entry, err
 	p.used[tree] = true
 	entries, err := p.incoming.Tree(tree)
 	if err != nil {
-		return nil, malformed(err)
+		return nil, malformedError(err)
 	}
 	return entries, validTree(tree, entries, prefix)
 }

@@ -177,7 +177,7 @@ func (s *Store) applyEdits(tree plumbing.Hash, edits []Edit) (plumbing.Hash, err
 	for _, e := range entries {
 		byName[e.Name] = e
 	}
-	for name, group := range groups(edits) {
+	for name, group := range groupByFolder(edits) {
 		e, err := s.editEntry(byName[name], name, group)
 		if err != nil {
 			return plumbing.ZeroHash, err
@@ -187,9 +187,9 @@ func (s *Store) applyEdits(tree plumbing.Hash, edits []Edit) (plumbing.Hash, err
 	return s.writeTree(byName)
 }
 
-// groups groups edits by the first part of their path, and removes that part. A path of one part
+// groupByFolder groups edits by the first part of their path, and removes that part. A path of one part
 // becomes "".
-func groups(edits []Edit) map[string][]Edit {
+func groupByFolder(edits []Edit) map[string][]Edit {
 	byName := map[string][]Edit{}
 	for _, e := range edits {
 		name, rest, _ := strings.Cut(e.Path, "/")

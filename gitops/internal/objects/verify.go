@@ -57,9 +57,9 @@ func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 				continue
 			}
 			if err == nil {
-				o, err = s.verified(id, o)
+				o, err = s.verifyBorrowed(id, o)
 			}
-			return o, damaged(id, err)
+			return o, damagedError(id, err)
 		}
 		for _, folder := range s.borrowed {
 			folder.reindex()
@@ -68,17 +68,17 @@ func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	return nil, plumbing.ErrObjectNotFound
 }
 
-// damaged returns a *DamagedError about an object, unless err is about an unreadable file.
-func damaged(id plumbing.Hash, err error) error {
+// damagedError returns a *DamagedError about an object, unless err is about an unreadable file.
+func damagedError(id plumbing.Hash, err error) error {
 	if err == nil || errors.As(err, new(*fs.PathError)) {
 		return err
 	}
 	return &DamagedError{ID: id.String(), Err: err}
 }
 
-// verified returns a borrowed object after verifying its hash. It holds a small object in memory
+// verifyBorrowed returns a borrowed object after verifying its hash. It holds a small object in memory
 // and copies a large one to the store's own folder.
-func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
+func (s *Store) verifyBorrowed(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
 	r, err := o.Reader()
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 		if err == nil {
 			err = checkObject(id, o)
 		}
-		if err := damaged(id, err); err != nil {
+		if err := damagedError(id, err); err != nil {
 			return err
 		}
 	}

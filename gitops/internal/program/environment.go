@@ -42,7 +42,7 @@ func Remote(pathEnv string, environ []string) Program {
 			env = append(env, gitName+"="+value)
 		}
 	}
-	return Program{outside.Find("git", pathEnv), outside.GitRemote, append(append(env, inherited(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
+	return Program{outside.Find("git", pathEnv), outside.GitRemote, append(append(env, inheritedVariables(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
 }
 
 // quietEnvironment returns the environment for a git on the work tree at root. Its PATH has no
@@ -51,12 +51,12 @@ func quietEnvironment(environ []string, root string) []string {
 	return append([]string{
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
 		"GIT_LITERAL_PATHSPECS=1", "LC_ALL=C", "GIT_PAGER=cat",
-	}, inherited(outside.GitPrivate, environ, root)...)
+	}, inheritedVariables(outside.GitPrivate, environ, root)...)
 }
 
-// inherited returns the variables of this process that a use permits. It removes folders in root
+// inheritedVariables returns the variables of this process that a use permits. It removes folders in root
 // from PATH. root may be "".
-func inherited(use *outside.Use, environ []string, root string) (env []string) {
+func inheritedVariables(use *outside.Use, environ []string, root string) (env []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if name == "PATH" {
@@ -80,7 +80,7 @@ func SearchPathOutside(pathEnv, root string) string {
 		root = real
 	}
 	dirs := slices.DeleteFunc(filepath.SplitList(pathEnv), func(dir string) bool {
-		return !filepath.IsAbs(dir) || root != "" && passes(dir, root)
+		return !filepath.IsAbs(dir) || root != "" && passesThrough(dir, root)
 	})
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
@@ -95,14 +95,14 @@ func LeadsThrough(path, folder string) bool {
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
 		folder = real
 	}
-	return passes(path, folder)
+	return passesThrough(path, folder)
 }
 
 // maxLinks is the largest number of links in one path, as on Linux (path_resolution(7)).
 const maxLinks = 40
 
-// passes reports whether a path goes through root, or has too many links.
-func passes(path, root string) bool {
+// passesThrough reports whether a path goes through root, or has too many links.
+func passesThrough(path, root string) bool {
 	places, all := Trail(path)
 	return !all || slices.ContainsFunc(places, func(at string) bool {
 		within, err := filepath.Rel(root, at)

@@ -70,12 +70,12 @@ func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout
 	if out.err != nil {
 		return &gitError{args: args, err: out.err}
 	}
-	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String() + shortage(stderr.String(), dir), err: err}
+	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String() + describeFullDisk(stderr.String(), dir), err: err}
 }
 
-// shortage returns a text that says that the disk of dir is full, if git could not write a file and does not say
+// describeFullDisk returns a text that says that the disk of dir is full, if git could not write a file and does not say
 // why, or "".
-func shortage(message, dir string) string {
+func describeFullDisk(message, dir string) string {
 	const room = 1 << 20 // git writes until nothing more fits
 	var disk syscall.Statfs_t
 	if strings.Contains(message, "unable to write file") && syscall.Statfs(dir, &disk) == nil && disk.Bavail*uint64(disk.Bsize) < room {

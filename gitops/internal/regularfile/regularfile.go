@@ -24,7 +24,7 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return only(f, path, Reads)
+	return requireAccepted(f, path, Reads)
 }
 
 // OpenIn opens a regular file below dir. It does not follow a link at the end of the path, or any
@@ -34,7 +34,7 @@ func OpenIn(dir *os.Root, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return only(f, path, isRegular)
+	return requireAccepted(f, path, isRegular)
 }
 
 // Append opens a regular file for appending, or creates it. It does not follow a link at the end of
@@ -44,11 +44,11 @@ func Append(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return only(f, path, isRegular)
+	return requireAccepted(f, path, isRegular)
 }
 
-// only returns f if accepts returns true. Otherwise it closes f and returns an error with path.
-func only(f *os.File, path string, accepts func(fs.FileInfo) bool) (*os.File, error) {
+// requireAccepted returns f if accepts returns true. Otherwise it closes f and returns an error with path.
+func requireAccepted(f *os.File, path string, accepts func(fs.FileInfo) bool) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !accepts(info) {
 		err = fmt.Errorf("%s is not a regular file", path)

@@ -143,7 +143,7 @@ func (r *Repository) Unwritable(movesHead bool) (path string, err error) {
 		}
 	}
 	for _, path := range files {
-		if err := irreplaceable(path); err != nil {
+		if err := requireReplaceable(path); err != nil {
 			return path, err
 		}
 	}
@@ -163,7 +163,7 @@ func (r *Repository) UnwritableAmong(paths []string) (unwritable string, err err
 			name = above // a folder is to replace it; where a link leads does not matter
 		}
 		file := filepath.Join(r.Root, filepath.FromSlash(name))
-		if err := irreplaceable(file); err != nil {
+		if err := requireReplaceable(file); err != nil {
 			return file, err
 		}
 		folder := filepath.Dir(file)
@@ -184,26 +184,26 @@ func (r *Repository) UnwritableAmong(paths []string) (unwritable string, err err
 // unwritableFolder returns the error of making or deleting a file in a folder: missing permission, a read-only file
 // system, or a folder that is immutable.
 func unwritableFolder(path string) error {
-	if err := access(path); errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
+	if err := requireWritable(path); errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
 		return err
 	}
 	return nil
 }
 
-// irreplaceable returns an error if a file is immutable or a read-only mount: nothing can replace or delete it.
+// requireReplaceable returns an error if a file is immutable or a read-only mount: nothing can replace or delete it.
 // Permissions of the file do not matter. Links are ignored, because they may lead out of the checkout.
-func irreplaceable(path string) error {
+func requireReplaceable(path string) error {
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	if err := access(path); errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
+	if err := requireWritable(path); errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
 		return err
 	}
 	return nil
 }
 
-// access returns the error of access(2) for writing.
-func access(path string) error {
+// requireWritable returns the error of access(2) for writing.
+func requireWritable(path string) error {
 	const write = 2 // W_OK
 	err := syscall.Access(path, write)
 	if errors.Is(err, syscall.EPERM) {

@@ -25,7 +25,7 @@ func (o Owner) WhyForeign(ctx context.Context, t Tree, ix *index.File) (string, 
 	if err != nil {
 		return "", err
 	}
-	if why := o.foreign("", info); why != "" {
+	if why := o.describeOtherOwner("", info); why != "" {
 		return why, nil
 	}
 	for path := range ix.OfOthers(o.UID, o.GID) {
@@ -33,7 +33,7 @@ func (o Owner) WhyForeign(ctx context.Context, t Tree, ix *index.File) (string, 
 		if err != nil {
 			continue // it was deleted, or may not be seen
 		}
-		if why := o.foreign(path, info); why != "" {
+		if why := o.describeOtherOwner(path, info); why != "" {
 			return why, nil
 		}
 	}
@@ -43,8 +43,8 @@ func (o Owner) WhyForeign(ctx context.Context, t Tree, ix *index.File) (string, 
 	return ownerCheck{ctx, ix, t, o}.checkFolder(t.Dir, "", 0, ix.Len())
 }
 
-// foreign describes the owner of the file at path, if it is another one. path is "" for the whole tree.
-func (o Owner) foreign(path string, info fs.FileInfo) string {
+// describeOtherOwner describes the owner of the file at path, if it is another one. path is "" for the whole tree.
+func (o Owner) describeOtherOwner(path string, info fs.FileInfo) string {
 	stat := index.StatOf(info)
 	if stat.UID == o.UID && stat.GID == o.GID {
 		return ""
@@ -103,7 +103,7 @@ func (c ownerCheck) checkEntry(dir *os.Root, folder, name string, lo, hi int) (w
 	if err != nil {
 		return "", nil // it was deleted
 	}
-	if why := c.want.foreign(path, info); why != "" || inUntracked || !info.IsDir() {
+	if why := c.want.describeOtherOwner(path, info); why != "" || inUntracked || !info.IsDir() {
 		return why, nil
 	}
 	sub, err := regularfile.OpenFolder(dir, name)

@@ -22,7 +22,7 @@ type Folders map[string]index.Stat
 
 // recordFolder records the metadata of a folder that is about to be opened.
 func (s *Scan) recordFolder(path string, n listedName) {
-	s.locked(func() { s.folders[path] = n.stat })
+	s.withLock(func() { s.folders[path] = n.stat })
 }
 
 // Folders returns the folders of a finished scan, which began at a time of the file system. It returns nil if

@@ -120,14 +120,14 @@ func (s *Scan) Run(ctx context.Context) error {
 	return errors.Join(err, s.parallelErr)
 }
 
-// locked runs do while no other goroutine of the scan runs such a function.
-func (s *Scan) locked(do func()) {
+// withLock runs do while no other goroutine of the scan runs such a function.
+func (s *Scan) withLock(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do()
 }
 
-func (s *Scan) reportFound(f Found) { s.locked(func() { s.report(f) }) }
+func (s *Scan) reportFound(f Found) { s.withLock(func() { s.report(f) }) }
 
 // folderRange is a folder during a scan: its path ("" or with a final slash), its range of index entries,
 // and the ignore rules for it.
@@ -144,13 +144,13 @@ func (s *Scan) scanFolder(ctx context.Context, dir *os.Root, at folderRange) err
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	names, changed, err := s.list(ctx, dir, at)
+	names, changed, err := s.listNames(ctx, dir, at)
 	if err != nil {
 		return err
 	}
-	defer s.locked(func() { s.spare = append(s.spare, names[:0]) })
+	defer s.withLock(func() { s.spare = append(s.spare, names[:0]) })
 	if _, has := findName(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
-		s.locked(func() { s.AttributeFolders[at.path] = true })
+		s.withLock(func() { s.AttributeFolders[at.path] = true })
 	}
 	if !at.ignored {
 		at.ignores = s.withIgnoreFile(dir, names, at)
@@ -172,9 +172,9 @@ type listedName struct {
 // listedAtOnce is the number of entries read from a folder before the context is checked again.
 const listedAtOnce = 4096
 
-// list returns the names in a folder to look at, sorted. In a layer, changed has all names of the
+// listNames returns the names in a folder to look at, sorted. In a layer, changed has all names of the
 // upper folder, including deleted ones; otherwise it is nil.
-func (s *Scan) list(ctx context.Context, dir *os.Root, at folderRange) (names []listedName, changed []string, err error) {
+func (s *Scan) listNames(ctx context.Context, dir *os.Root, at folderRange) (names []listedName, changed []string, err error) {
 	if at.upper != nil {
 		return s.listChanged(ctx, dir, at)
 	}
@@ -190,7 +190,7 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at folderRange) ([]lis
 	}
 	defer f.Close()
 	var names []listedName
-	s.locked(func() {
+	s.withLock(func() {
 		if last := len(s.spare) - 1; last >= 0 {
 			names, s.spare = s.spare[last], s.spare[:last]
 		}
@@ -343,7 +343,7 @@ func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *
 		aside.Go(func() {
 			defer func() { <-s.goroutineSlots }()
 			err := s.enterTracked(ctx, dir, n, below)
-			s.locked(func() { s.parallelErr = errors.Join(s.parallelErr, err) })
+			s.withLock(func() { s.parallelErr = errors.Join(s.parallelErr, err) })
 		})
 		return nil
 	default:
@@ -448,7 +448,7 @@ func (s *Scan) suspectEntry(dir *os.Root, n listedName, i int) error {
 	if e.Mode != index.Gitlink {
 		one.Old = e.ID
 	}
-	s.locked(func() { s.Suspects = append(s.Suspects, one) })
+	s.withLock(func() { s.Suspects = append(s.Suspects, one) })
 	return nil
 }
 

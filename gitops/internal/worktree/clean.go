@@ -22,13 +22,21 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
-// Clean computes git's form of every suspect of a scan. If keep is true, it also stores the
-// resulting blobs.
-func (w *Worktree) Clean(ctx context.Context, s *scan.Scan, keep bool) error {
+// HashSuspects sets the blob id of every suspect of a scan: that of the content as git would store it.
+func (w *Worktree) HashSuspects(ctx context.Context, s *scan.Scan) error {
+	return w.cleanSuspects(ctx, s, cleaner{})
+}
+
+// StoreSuspects is HashSuspects, and also stores the blobs.
+func (w *Worktree) StoreSuspects(ctx context.Context, s *scan.Scan) error {
+	return w.cleanSuspects(ctx, s, cleaner{keep: true})
+}
+
+func (w *Worktree) cleanSuspects(ctx context.Context, s *scan.Scan, c cleaner) error {
 	if len(s.Suspects) == 0 {
 		return nil
 	}
-	c := cleaner{Worktree: w, attributes: w.scannedAttributes(s), keep: keep}
+	c.Worktree, c.attributes = w, w.scannedAttributes(s)
 	return c.clean(ctx, s.Suspects)
 }
 

@@ -185,7 +185,7 @@ func (w *Worktree) requireListed(name string) error {
 	}
 	return &FilterError{
 		Key: key, Why: "the configuration of the repository (.git/config) names a program that git would run",
-		Remedy: fmt.Sprintf("list the filter in git.filters of the job (name: %s), or remove it: git config --remove-section %s", name, quoted("filter."+name)),
+		Remedy: fmt.Sprintf("list the filter in git.filters of the job (name: %s), or remove it: git config --remove-section %s", name, shellQuoted("filter."+name)),
 	}
 }
 
@@ -237,7 +237,7 @@ const (
 // caller closes it. If keep is set, the content of a Git LFS file is stored. If an optional filter
 // fails, the result is the unfiltered content.
 func (p *sandboxes) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
-	result, err := p.temporary()
+	result, err := p.newUnnamedFile()
 	if err != nil {
 		return nil, err
 	}
@@ -312,17 +312,17 @@ func expand(command, path string) string {
 	return strings.NewReplacer("%%", "%", "%f", program.Quoted(path)).Replace(command)
 }
 
-// quoted quotes a text for a shell if needed. People may copy commands from messages, and the name
+// shellQuoted quotes a text for a shell if needed. People may copy commands from messages, and the name
 // of a filter may come from an untrusted checkout.
-func quoted(text string) string {
+func shellQuoted(text string) string {
 	if strings.Trim(text, programLetters) == "" {
 		return text
 	}
 	return program.Quoted(text)
 }
 
-// temporary returns an open, empty file that has no name any more.
-func (w *Worktree) temporary() (*os.File, error) {
+// newUnnamedFile returns an open, empty file that has no name any more.
+func (w *Worktree) newUnnamedFile() (*os.File, error) {
 	f, err := os.CreateTemp(w.repo.PrivateDir, "filter-")
 	if err != nil {
 		return nil, err
@@ -332,7 +332,7 @@ func (w *Worktree) temporary() (*os.File, error) {
 
 // spoolToFile copies a stream into an unnamed file.
 func (w *Worktree) spoolToFile(ctx context.Context, content io.Reader) (*os.File, error) {
-	f, err := w.temporary()
+	f, err := w.newUnnamedFile()
 	if err != nil {
 		return nil, err
 	}

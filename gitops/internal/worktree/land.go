@@ -25,7 +25,7 @@ import (
 // in the way, and a *ChangedError for modified ones. Then it has written nothing, unless the error
 // says so.
 func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
-	if err := w.obstructions(ix, changes); err != nil {
+	if err := w.requireUnobstructed(ix, changes); err != nil {
 		return nil, err
 	}
 	if w.InLayer() { // no other process writes in a layer now
@@ -33,7 +33,7 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 	}
 	known, err := w.requireUnmodified(ctx, ix, from, changes)
 	if err == nil { // the comparison may take a while, and git overwrites ignored files, so look again
-		err = w.obstructions(ix, changes)
+		err = w.requireUnobstructed(ix, changes)
 	}
 	if err != nil {
 		return nil, err
@@ -91,14 +91,7 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 // submodules.
 func (s *smudger) placeAll(ctx context.Context, list []objects.Difference, from *os.Root) error {
 	for _, d := range list {
-		err := s.makeFolder(path.Dir(d.Path))
-		switch {
-		case err != nil: // see below
-		case d.New.Mode == index.Gitlink:
-			_, err = s.writeFile(ctx, d)
-		default:
-			err = s.placeFile(ctx, d, from)
-		}
+		err := s.placeEntry(ctx, d, from)
 		if errors.Is(err, fs.ErrExist) {
 			err = s.obstructionError(d.Path)
 		}
@@ -107,6 +100,18 @@ func (s *smudger) placeAll(ctx context.Context, list []objects.Difference, from 
 		}
 	}
 	return nil
+}
+
+// placeEntry creates the folder above an entry, and then its file or submodule folder.
+func (s *smudger) placeEntry(ctx context.Context, d objects.Difference, from *os.Root) error {
+	if err := s.makeFolder(path.Dir(d.Path)); err != nil {
+		return err
+	}
+	if d.New.Mode == index.Gitlink {
+		_, err := s.writeFile(ctx, d)
+		return err
+	}
+	return s.placeFile(ctx, d, from)
 }
 
 // placeFile copies a file of a change from the folder from to its place. It never replaces a file.
@@ -218,7 +223,7 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 		return nil, err
 	}
 	if _, err := git.With("GIT_INDEX_FILE="+at).Run(ctx, l.repo.Root, nil, "read-tree", "-m", "-u", trees[0], trees[1]); err != nil {
-		return nil, refusal(err)
+		return nil, changedFilesError(err)
 	}
 	return statsOf(at, files)
 }
@@ -266,9 +271,9 @@ func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
 // the path.
 var obstructedMessages = lazyregexp.New(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
 
-// refusal returns a *ChangedError if git's error lists files that it refused to overwrite. It
+// changedFilesError returns a *ChangedError if git's error lists files that it refused to overwrite. It
 // returns any other error unchanged.
-func refusal(err error) error {
+func changedFilesError(err error) error {
 	var paths []string
 	for _, found := range obstructedMessages().FindAllStringSubmatch(err.Error(), -1) {
 		paths = append(paths, found[1])
@@ -331,15 +336,15 @@ func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileI
 	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && scan.Unchanged(&w.repo.Settings, e.Stat, scan.LstatOf(info), ix.Modified)
 }
 
-// obstructions returns an *ObstructedError if new files of changes would overwrite untracked files.
-func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) error {
+// requireUnobstructed returns an *ObstructedError if new files of changes would overwrite untracked files.
+func (w *Worktree) requireUnobstructed(ix *index.File, changes []objects.Difference) error {
 	var paths []string
 	for _, d := range changes {
 		// only an added file can be in conflict with an untracked one
 		if d.Old.Mode != 0 || d.New.Mode == 0 {
 			continue
 		}
-		obstacle, err := w.obstacle(ix, d)
+		obstacle, err := w.findObstacle(ix, d)
 		if err != nil {
 			return err
 		}
@@ -353,9 +358,9 @@ func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) er
 	return nil
 }
 
-// obstacle returns an untracked path that is in the place of a new file or of a folder above it, or
+// findObstacle returns an untracked path that is in the place of a new file or of a folder above it, or
 // "".
-func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
+func (w *Worktree) findObstacle(ix *index.File, d objects.Difference) (string, error) {
 	if above := regularfile.Obstacle(w.dir, path.Dir(d.Path)); above != "" {
 		if ix.Tracks(above) {
 			return "", nil

@@ -75,9 +75,9 @@ func (c *commit) run(ctx context.Context) error {
 		steps []*step
 		do    func(*step) error
 	}{
-		{all, c.locate},
+		{all, c.openFolderOf},
 		{c.writes, c.stage},
-		{all, c.compare},
+		{all, c.requireUnchanged},
 		{c.removes, c.moveOldAside},
 		{c.writes, c.replace},
 	}
@@ -86,7 +86,7 @@ func (c *commit) run(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := c.in(s.folder, func() error { return phase.do(s) }); err != nil {
+			if err := c.withOpenFolder(s.folder, func() error { return phase.do(s) }); err != nil {
 				return failedAt(s.file.path, err)
 			}
 		}
@@ -102,10 +102,10 @@ func failedAt(name string, err error) error {
 	return &CommitError{Path: name, Err: err}
 }
 
-// locate opens the folder of a file. It makes the folder of a new file.
-func (c *commit) locate(s *step) (err error) {
+// openFolderOf opens the folder of a file. It makes the folder of a new file.
+func (c *commit) openFolderOf(s *step) (err error) {
 	s.name = path.Base(s.file.path)
-	s.folder, err = c.folder(path.Dir(s.file.path), s.file.exists)
+	s.folder, err = c.openFolder(path.Dir(s.file.path), s.file.exists)
 	return err
 }
 
@@ -150,7 +150,7 @@ func (c *commit) moveOldAside(s *step) error {
 // registerOld records the second name of an old file, and the undo that restores it.
 func (c *commit) registerOld(s *step, old string) {
 	s.old = old
-	c.undo = append(c.undo, undo{folder: s.folder, path: s.file.path, old: path.Join(s.folder.path, old), do: s.restore})
+	c.undo = append(c.undo, undo{folder: s.folder, path: s.file.path, old: path.Join(s.folder.path, old), do: s.restoreOld})
 }
 
 // replace puts the new file in place of the old one.
@@ -208,7 +208,7 @@ func (c *commit) saveOld(s *step) (swapped bool, err error) {
 	if c.removedUnderOtherName(s) {
 		return false, nil
 	}
-	return false, s.changed(vanishedReason)
+	return false, s.changedError(vanishedReason)
 }
 
 // linkOld gives the old file a second name by a hard link. On an overlay the link may be a copy of
@@ -250,9 +250,9 @@ func (c *commit) placeNew(s *step) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return s.changed(appearedReason)
+		return s.changedError(appearedReason)
 	}
-	if err := c.compare(s); err != nil {
+	if err := c.requireUnchanged(s); err != nil {
 		return err
 	}
 	return c.rename(s)
@@ -267,7 +267,7 @@ func (c *commit) discardOld() error {
 		if s.old == "" {
 			continue
 		}
-		if err := c.in(s.folder, func() error { return s.folder.Remove(s.old) }); err != nil {
+		if err := c.withOpenFolder(s.folder, func() error { return s.folder.Remove(s.old) }); err != nil {
 			errs = append(errs, err)
 			left = append(left, path.Join(s.folder.path, s.old))
 		}
@@ -289,8 +289,8 @@ type folder struct {
 // maxOpenFolders limits how many directories are open at once, besides the root.
 const maxOpenFolders = 64
 
-// in runs do while a directory is open. folder may be nil.
-func (c *commit) in(folder *folder, do func() error) error {
+// withOpenFolder runs do while a directory is open. folder may be nil.
+func (c *commit) withOpenFolder(folder *folder, do func() error) error {
 	if err := c.open(folder); err != nil {
 		return err
 	}
@@ -333,12 +333,12 @@ func (f *folder) close() {
 	f.Dir = nil
 }
 
-// folder returns an open directory. If it is missing and wanted is set, folder makes it.
-func (c *commit) folder(name string, wanted bool) (*folder, error) {
+// openFolder returns an open directory. If it is missing and wanted is set, openFolder makes it.
+func (c *commit) openFolder(name string, wanted bool) (*folder, error) {
 	if f := c.folders[name]; f != nil {
 		return f, c.open(f)
 	}
-	parent, err := c.folder(path.Dir(name), wanted)
+	parent, err := c.openFolder(path.Dir(name), wanted)
 	if err != nil {
 		return nil, err
 	}

@@ -12,19 +12,19 @@ const (
 	vanishedReason = "it is gone"
 )
 
-// compare checks that a file did not change since the plan, and that this process may replace it.
-func (c *commit) compare(s *step) error {
+// requireUnchanged checks that a file did not change since the plan, and that this process may replace it.
+func (c *commit) requireUnchanged(s *step) error {
 	now, err := s.folder.Lstat(s.name)
 	before, isMissing := s.file.before, errors.Is(err, fs.ErrNotExist)
 	switch {
 	case isMissing && before == nil:
 		return nil
 	case isMissing:
-		return s.changed(vanishedReason)
+		return s.changedError(vanishedReason)
 	case err != nil:
 		return err
 	case before == nil:
-		return s.changed(appearedReason)
+		return s.changedError(appearedReason)
 	}
 	if err := s.compareWith(now); err != nil {
 		return err
@@ -46,9 +46,9 @@ func (s *step) compareWith(now fs.FileInfo) error {
 	before := s.file.before
 	switch {
 	case before.Mode() != now.Mode() || before.Size() != now.Size():
-		return s.changed("another size or mode")
+		return s.changedError("another size or mode")
 	case !sameState(before, now):
-		return s.changed("it was written")
+		return s.changedError("it was written")
 	}
 	return nil
 }
@@ -71,6 +71,6 @@ func (s *step) requireReplaceable(now fs.FileInfo) error {
 	return nil
 }
 
-func (s *step) changed(reason string) error {
+func (s *step) changedError(reason string) error {
 	return &ChangedError{Path: s.file.path, Reason: reason}
 }

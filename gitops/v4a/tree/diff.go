@@ -16,7 +16,7 @@ import (
 func (p *Plan) Diff(w io.Writer) error {
 	d := &differ{bufio.NewWriter(w)}
 	for i := range p.changed {
-		d.change(&p.changed[i])
+		d.writeChange(&p.changed[i])
 	}
 	if err := d.Flush(); err != nil {
 		return fmt.Errorf("write diff: %w", err)
@@ -27,52 +27,52 @@ func (p *Plan) Diff(w io.Writer) error {
 // differ writes diffs. Its writer remembers the first error, which Flush returns.
 type differ struct{ *bufio.Writer }
 
-// change writes the diff of a file. A link that becomes a file is a deletion and an addition.
-func (d *differ) change(c *change) {
+// writeChange writes the diff of a file. A link that becomes a file is a deletion and an addition.
+func (d *differ) writeChange(c *change) {
 	f := c.file
 	switch {
 	case f.isLink() && f.exists:
-		d.deleted(c.Path, f.before, v4a.Compare(f.original, ""))
-		d.added(c.Path, f, v4a.Compare("", f.content))
+		d.writeDeleted(c.Path, f.before, v4a.Compare(f.original, ""))
+		d.writeAdded(c.Path, f, v4a.Compare("", f.content))
 	case c.Op == v4a.Add:
-		d.added(c.Path, f, c.diff())
+		d.writeAdded(c.Path, f, c.diff())
 	case c.Op == v4a.Delete:
-		d.deleted(c.Path, f.before, c.diff())
+		d.writeDeleted(c.Path, f.before, c.diff())
 	default:
-		d.updated(c)
+		d.writeUpdated(c)
 	}
 }
 
-// updated writes the diff of a changed or moved file.
-func (d *differ) updated(c *change) {
+// writeUpdated writes the diff of a changed or moved file.
+func (d *differ) writeUpdated(c *change) {
 	f, from := c.file, cmp.Or(c.MovedFrom, c.Path)
-	d.names(from, c.Path)
+	d.writeNames(from, c.Path)
 	switch {
 	case c.MovedFrom != "":
-		fmt.Fprintf(d, "similarity index %d%%\nrename from %s\nrename to %s\n", c.diff().Similarity(), quoted(from), quoted(c.Path))
+		fmt.Fprintf(d, "similarity index %d%%\nrename from %s\nrename to %s\n", c.diff().Similarity(), gitQuoted(from), gitQuoted(c.Path))
 	case gitMode(f.modeBefore()) != gitMode(f.modeAfter()):
 		fmt.Fprintf(d, "old mode %s\nnew mode %s\n", gitMode(f.modeBefore()), gitMode(f.modeAfter()))
 	}
-	d.hunks(header("a/", from), header("b/", c.Path), c.diff())
+	d.writeHunks(header("a/", from), header("b/", c.Path), c.diff())
 }
 
-func (d *differ) added(name string, f *file, diff v4a.Diff) {
-	d.names(name, name)
+func (d *differ) writeAdded(name string, f *file, diff v4a.Diff) {
+	d.writeNames(name, name)
 	fmt.Fprintf(d, "new file mode %s\n", gitMode(f.modeAfter()))
-	d.hunks(noFile, header("b/", name), diff)
+	d.writeHunks(noFile, header("b/", name), diff)
 }
 
-func (d *differ) deleted(name string, before fs.FileInfo, diff v4a.Diff) {
-	d.names(name, name)
+func (d *differ) writeDeleted(name string, before fs.FileInfo, diff v4a.Diff) {
+	d.writeNames(name, name)
 	fmt.Fprintf(d, "deleted file mode %s\n", gitMode(before.Mode()))
-	d.hunks(header("a/", name), noFile, diff)
+	d.writeHunks(header("a/", name), noFile, diff)
 }
 
-func (d *differ) names(from, to string) {
-	fmt.Fprintf(d, "diff --git %s %s\n", quoted("a/"+from), quoted("b/"+to))
+func (d *differ) writeNames(from, to string) {
+	fmt.Fprintf(d, "diff --git %s %s\n", gitQuoted("a/"+from), gitQuoted("b/"+to))
 }
 
-func (d *differ) hunks(from, to string, diff v4a.Diff) {
+func (d *differ) writeHunks(from, to string, diff v4a.Diff) {
 	if diff.Empty() {
 		return
 	}
@@ -86,16 +86,16 @@ const noFile = "/dev/null"
 // header formats a name for the "---" and "+++" lines. A name with a blank gets a final tab,
 // because readers could take the text after the blank for a time.
 func header(prefix, name string) string {
-	name = quoted(prefix + name)
+	name = gitQuoted(prefix + name)
 	if strings.Contains(name, " ") {
 		name += "\t"
 	}
 	return name
 }
 
-// quoted formats a name like git: as a C string if it contains a control character, a quote or a
+// gitQuoted formats a name like git: as a C string if it contains a control character, a quote or a
 // backslash.
-func quoted(name string) string {
+func gitQuoted(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7F || r == '"' || r == '\\' }) {
 		return name
 	}

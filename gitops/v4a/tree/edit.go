@@ -14,7 +14,7 @@ func (p *Plan) Edits() []Edit {
 	edits := make([]Edit, len(p.changed))
 	for i := range p.changed {
 		c := &p.changed[i]
-		edit := Edit{Change: c.counted()}
+		edit := Edit{Change: c.withCounts()}
 		edit.Old, edit.New = c.diff().Texts()
 		if c.Op != v4a.Delete {
 			edit.Text = c.file.content

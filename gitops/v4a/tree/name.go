@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// elements checks a path from a patch and splits it into its elements. problem is "" for a valid
+// splitPath checks a path from a patch and splits it into its elements. problem is "" for a valid
 // path.
-func elements(name string) (parts []string, problem string) {
+func splitPath(name string) (parts []string, problem string) {
 	clean := path.Clean(name)
 	switch {
 	case name == "":
@@ -46,14 +46,14 @@ func In(dir string, p v4a.Patch) v4a.Patch {
 	moved := slices.Clone(p)
 	for i := range moved {
 		s := &moved[i]
-		s.Path, s.MoveTo = below(dir, s.Path), below(dir, s.MoveTo)
+		s.Path, s.MoveTo = pathBelow(dir, s.Path), pathBelow(dir, s.MoveTo)
 	}
 	return moved
 }
 
-// below returns name, relative to dir, as a path from the root. A final slash stays, so that it
+// pathBelow returns name, relative to dir, as a path from the root. A final slash stays, so that it
 // still names a directory.
-func below(dir, name string) string {
+func pathBelow(dir, name string) string {
 	switch {
 	case name == "" || path.IsAbs(name):
 		return name

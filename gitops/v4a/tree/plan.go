@@ -41,7 +41,7 @@ func NewPlan(ctx context.Context, tree Dir, patch v4a.Patch) (*Plan, error) {
 func (p *Plan) Changes() []Change {
 	changes := make([]Change, len(p.changed))
 	for i := range p.changed {
-		changes[i] = p.changed[i].counted()
+		changes[i] = p.changed[i].withCounts()
 	}
 	return changes
 }
@@ -106,8 +106,8 @@ func (c *change) diff() v4a.Diff {
 	return *c.compared
 }
 
-// counted returns the Change with its counts of lines.
-func (c *change) counted() Change {
+// withCounts returns the Change with its counts of lines.
+func (c *change) withCounts() Change {
 	counted := c.Change
 	counted.Added, counted.Removed = c.diff().Added, c.diff().Removed
 	return counted
@@ -115,7 +115,7 @@ func (c *change) counted() Change {
 
 // changes returns the changes of all files, sorted by path.
 func (p *planner) changes() []change {
-	moved := p.moved()
+	moved := p.movedFiles()
 	var all []change
 	for _, f := range p.order {
 		c, ok := f.change()
@@ -128,9 +128,9 @@ func (p *planner) changes() []change {
 	return all
 }
 
-// moved returns the files that were moved to another path. It turns a move into a new file if the
+// movedFiles returns the files that were moved to another path. It turns a move into a new file if the
 // old path is in use again, or the file was already moved elsewhere.
-func (p *planner) moved() map[*file]bool {
+func (p *planner) movedFiles() map[*file]bool {
 	moved := map[*file]bool{}
 	for _, f := range p.order {
 		switch {

@@ -39,7 +39,7 @@ func checkPlan(t *testing.T, patch v4a.Patch, file string) {
 	root := must.Get(os.OpenRoot(t.TempDir()))(t)
 	defer root.Close()
 	for i, name := range v4a.Paths(patch) {
-		if parts, problem := elements(name); i < 3 && problem == "" {
+		if parts, problem := splitPath(name); i < 3 && problem == "" {
 			name = strings.Join(parts, "/")
 			_ = root.MkdirAll(path.Dir(name), 0o755)
 			_ = root.WriteFile(name, []byte(file), 0o644)

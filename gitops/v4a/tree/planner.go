@@ -165,7 +165,7 @@ func (p *planner) move(f *file, content string) error {
 	if err != nil {
 		return err
 	}
-	switch origin := f.origin(); {
+	switch origin := f.baseFile(); {
 	case dest == f: // both paths lead to the file
 		f.content = content
 	case dest.before == nil && source == f && origin != nil: // a rename
@@ -180,8 +180,8 @@ func (p *planner) move(f *file, content string) error {
 	return nil
 }
 
-// origin returns the file in the tree that the content is based on, or nil.
-func (f *file) origin() *file {
+// baseFile returns the file in the tree that the content is based on, or nil.
+func (f *file) baseFile() *file {
 	if f.before != nil {
 		return f
 	}

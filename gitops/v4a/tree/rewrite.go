@@ -60,7 +60,7 @@ func (p *planner) rewrite(files map[string]*file, now Texts) error {
 			return p.refuse(name, "it was not read before it is to be written", nil)
 		}
 		if first, twice := by[f]; twice {
-			if !same(now[first], text) {
+			if !equalTexts(now[first], text) {
 				return p.refuse(name, fmt.Sprintf("%s is the same file and is to have another text", first), nil)
 			}
 			continue
@@ -76,8 +76,8 @@ func (p *planner) rewrite(files map[string]*file, now Texts) error {
 	return nil
 }
 
-// same reports whether two texts are equal, or both nil.
-func same(a, b *string) bool {
+// equalTexts reports whether two texts are equal, or both nil.
+func equalTexts(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -102,7 +102,7 @@ func (p *planner) checkSize(name string, text *string, total *int) error {
 // replace gives a file a new text. Nil deletes it.
 func (p *planner) replace(f *file, text *string) error {
 	switch {
-	case same(f.text(), text):
+	case equalTexts(f.text(), text):
 		return nil
 	case text == nil:
 		return p.delete()

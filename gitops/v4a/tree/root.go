@@ -81,7 +81,7 @@ func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 	if like == nil {
 		return f, nil
 	}
-	if err := resemble(f, like); err != nil {
+	if err := copyOwnerAndMode(f, like); err != nil {
 		return nil, errors.Join(err, f.Close(), d.Remove(name))
 	}
 	return f, nil
@@ -91,9 +91,9 @@ func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 // kernel also clears them on a write.
 const keptMode = fs.ModePerm | fs.ModeSticky
 
-// resemble gives a file the owner and mode of another. If changing the owner is not permitted, the
+// copyOwnerAndMode gives a file the owner and mode of another. If changing the owner is not permitted, the
 // file belongs to this process, as after a change in an editor.
-func resemble(f *os.File, like fs.FileInfo) error {
+func copyOwnerAndMode(f *os.File, like fs.FileInfo) error {
 	if uid, gid, known := owner(like); known {
 		_ = f.Chown(uid, gid)
 	}

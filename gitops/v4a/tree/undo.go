@@ -29,7 +29,7 @@ func (c *commit) rollBack(cause error) error {
 	}
 	stuck := ""
 	for _, u := range slices.Backward(c.undo) {
-		if err := c.in(u.folder, u.do); err != nil {
+		if err := c.withOpenFolder(u.folder, u.do); err != nil {
 			stuck = u.path
 			failed.add(u, err)
 		}
@@ -81,9 +81,9 @@ func (s *step) isForeign(now fs.FileInfo) bool {
 	return s.made == nil || !sameState(s.made, now)
 }
 
-// restore renames the old file back to its name. If the old file still has its name, restore only
+// restoreOld renames the old file back to its name. If the old file still has its name, restoreOld only
 // removes the second name. It fails if another program has put a file at the path.
-func (s *step) restore() error {
+func (s *step) restoreOld() error {
 	now, err := s.folder.Lstat(s.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // the name is free

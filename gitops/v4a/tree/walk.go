@@ -36,7 +36,7 @@ const (
 // link. Otherwise it returns the link itself, which becomes one of the planner's files only when it
 // is removed.
 func (p *planner) find(name string, follow bool) (*file, error) {
-	parts, problem := elements(name)
+	parts, problem := splitPath(name)
 	if problem != "" {
 		return nil, p.refuse(name, problem, nil)
 	}

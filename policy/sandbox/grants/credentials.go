@@ -97,7 +97,7 @@ func (f Folders) credentialsByPlace() []string {
 		paths = append(paths, temp)
 	}
 	for _, dir := range f.runnerFolders() {
-		paths = append(paths, matching(dir, runnerCredentials)...)
+		paths = append(paths, entriesMatching(dir, runnerCredentials)...)
 	}
 	for name, folder := range folderVariables { // CARGO_HOME=/x moves ~/.cargo/credentials to /x/credentials
 		dir := stage.Variable(f.Environ, name)
@@ -110,8 +110,8 @@ func (f Folders) credentialsByPlace() []string {
 	return paths
 }
 
-// matching returns the entries of dir that match a pattern.
-func matching(dir string, patterns []string) []string {
+// entriesMatching returns the entries of dir that match a pattern.
+func entriesMatching(dir string, patterns []string) []string {
 	entries, _ := os.ReadDir(dir) // commands cannot list an unreadable folder, either
 	var paths []string
 	for _, entry := range entries {

@@ -52,7 +52,7 @@ var errReached = errors.New("it leads there")
 
 // pointsInto is PointsInto for a path relative to from. from and real contain no links.
 func (l Layers) pointsInto(from, path string, real []string) bool {
-	_, err := l.walk(from, path, func(at string, _ error) error {
+	_, err := l.followPath(from, path, func(at string, _ error) error {
 		if pathname.IsInAny(at, real...) {
 			return errReached
 		}

@@ -26,8 +26,8 @@ type overlay struct {
 	changes []string // overlayfs's folders of changes, latest first
 }
 
-// caching returns Layers that remember folders and missing files, for many lookups while files do not change.
-func (l Layers) caching() Layers {
+// withCache returns Layers that remember folders and missing files, for many lookups while files do not change.
+func (l Layers) withCache() Layers {
 	l.known = map[string]error{}
 	return l
 }
@@ -130,12 +130,12 @@ func (l Layers) resolve(path string) (real string, err error) {
 			from, rest = path[:last], path[last+1:]
 		}
 	}
-	return l.walk(from, rest, func(_ string, err error) error { return err })
+	return l.followPath(from, rest, func(_ string, err error) error { return err })
 }
 
-// walk follows a path from a folder without links and returns where it ends. It calls visit with each
+// followPath follows a path from a folder without links and returns where it ends. It calls visit with each
 // path on the way, including links, and with the error of its lookup. An error of visit ends the walk.
-func (l Layers) walk(from, path string, visit func(at string, err error) error) (end string, err error) {
+func (l Layers) followPath(from, path string, visit func(at string, err error) error) (end string, err error) {
 	at, rest := from, path
 	if filepath.IsAbs(path) {
 		at = "/"
@@ -209,8 +209,8 @@ func (l Layers) Stat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// folders returns where a folder's files are on disk: the folder, and its counterpart in each layer.
-func (l Layers) folders(folder string) []string {
+// foldersOnDisk returns where a folder's files are on disk: the folder, and its counterpart in each layer.
+func (l Layers) foldersOnDisk(folder string) []string {
 	all := []string{folder}
 	layers, inside := l.changesOf(folder)
 	for _, changes := range layers {

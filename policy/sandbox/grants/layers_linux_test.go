@@ -23,7 +23,7 @@ func TestFollowMatchesStepwiseResolution(t *testing.T) {
 		must.Do(t, os.Symlink(to, link))
 	}
 	plain, layered := Layers{}, Layers{overlays: []overlay{{workspace, []string{upper}}}}
-	atOnce := layered.caching()
+	atOnce := layered.withCache()
 	for range 2 {
 		for _, name := range []string{
 			"workspace/below/deep/f", "workspace/below/g", "workspace/above/deep/f", "workspace/in/f", "workspace/out/.config/f", "workspace/out/work/in/f",

@@ -63,7 +63,7 @@ func NewPlan(f Folders) (*Plan, error) {
 	if err := p.cleanRestricted(); err != nil {
 		return nil, err
 	}
-	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.credentials)
+	p.hidden = p.secrets.existingPaths(p.layers.withCache(), p.credentials)
 	p.borrowed = p.resolveBorrowed()
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, Layers{}.resolveIfExists(path)...)
@@ -94,7 +94,7 @@ func newPlanOfSecrets(f Folders) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p.credentials = p.layers.locate(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
+	p.credentials = p.layers.locateCredentials(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
 	if p.secrets = f.Secrets; p.secrets == nil {
 		p.secrets = p.findSecrets()
 	}

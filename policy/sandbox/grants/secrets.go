@@ -108,10 +108,10 @@ func (s *Secrets) containsAny(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return pathname.IsInAny(path, s.Within...) })
 }
 
-// locate sets where credentials are. A missing one that is named explicitly is resolved as far as it exists. The
+// locateCredentials sets where credentials are. A missing one that is named explicitly is resolved as far as it exists. The
 // path of any other missing one is not resolved. locate replaces credentials in locked folders by the folders.
-func (l Layers) locate(all []credential) []credential {
-	l = l.caching()
+func (l Layers) locateCredentials(all []credential) []credential {
+	l = l.withCache()
 	for i := range all {
 		c := &all[i]
 		real, err := l.resolve(c.path)
@@ -249,7 +249,7 @@ func hardLinks(ctx context.Context, layers Layers, folders []string, all []crede
 // folders that cannot be listed, since commands cannot list them either. It returns only errors of ctx.
 func (l Layers) eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
 	var errs []error
-	for _, folder := range l.folders(path) {
+	for _, folder := range l.foldersOnDisk(path) {
 		errs = append(errs, filepath.WalkDir(folder, func(at string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
 				return ctx.Err()

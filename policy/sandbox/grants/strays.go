@@ -23,7 +23,7 @@ import (
 // folders: links, Python's .pth files, and the first lines of scripts. It searches only the files that
 // sandboxes of EarlierScratch made.
 func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, error) {
-	s := pointerSearch{Layers: f.EarlierLayers().caching(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
+	s := pointerSearch{Layers: f.EarlierLayers().withCache(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
 	for _, o := range s.overlays {
 		for _, changes := range o.changes {
 			if err := s.searchChanges(ctx, o.folder, changes); err != nil {

@@ -307,7 +307,7 @@ func placeMounts(mounts []Mount, trees trees, report *Report) error {
 		if trees.mounts[i] < 0 {
 			continue
 		}
-		err := place(trees.mounts[i], m)
+		err := mountTree(trees.mounts[i], m)
 		switch {
 		case err != nil && m.Optional:
 			report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
@@ -347,8 +347,8 @@ func sealPath(path string) error {
 	return err
 }
 
-// place mounts a tree at m's path. It creates a missing path, unless m hides it.
-func place(tree int, m Mount) error {
+// mountTree mounts a tree at m's path. It creates a missing path, unless m hides it.
+func mountTree(tree int, m Mount) error {
 	err := moveTo(tree, m.Path)
 	if !errors.Is(err, unix.ENOENT) {
 		return err
@@ -396,7 +396,7 @@ func mountDevices(nodes map[string]int) error {
 	}
 	for _, name := range devices {
 		if fd, ok := nodes[name]; ok {
-			if err := place(fd, Mount{Path: "/dev/" + name, File: true}); err != nil {
+			if err := mountTree(fd, Mount{Path: "/dev/" + name, File: true}); err != nil {
 				return err
 			}
 		}
@@ -411,7 +411,7 @@ func mountDevices(nodes map[string]int) error {
 		return err
 	}
 	defer unix.Close(shm)
-	if err := place(shm, Mount{Path: "/dev/shm"}); err != nil {
+	if err := mountTree(shm, Mount{Path: "/dev/shm"}); err != nil {
 		return err
 	}
 	return mountTerminals()
@@ -424,7 +424,7 @@ func mountTerminals() error {
 		return err
 	}
 	defer unix.Close(pts)
-	return place(pts, Mount{Path: "/dev/pts"})
+	return mountTree(pts, Mount{Path: "/dev/pts"})
 }
 
 func mountProc() error {

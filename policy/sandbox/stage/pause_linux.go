@@ -90,11 +90,11 @@ type process struct {
 
 // processes returns all processes of the namespace except this one.
 func processes() []process {
-	return slices.DeleteFunc(listed("/proc"), func(p process) bool { return p.pid == os.Getpid() })
+	return slices.DeleteFunc(processesIn("/proc"), func(p process) bool { return p.pid == os.Getpid() })
 }
 
-// listed returns the processes or threads that a folder lists. It leaves out those that exit meanwhile.
-func listed(folder string) (all []process) {
+// processesIn returns the processes or threads that a folder lists. It leaves out those that exit meanwhile.
+func processesIn(folder string) (all []process) {
 	entries, _ := os.ReadDir(folder) // an error means that the process has exited
 	for _, entry := range entries {
 		if _, err := strconv.Atoi(entry.Name()); err != nil {
@@ -111,7 +111,7 @@ func listed(folder string) (all []process) {
 // canRun reports whether a thread of the process can run: it is neither stopped, nor in a tracing stop,
 // nor dead.
 func (p process) canRun() bool {
-	return slices.ContainsFunc(listed(fmt.Sprintf("/proc/%d/task", p.pid)), func(thread process) bool {
+	return slices.ContainsFunc(processesIn(fmt.Sprintf("/proc/%d/task", p.pid)), func(thread process) bool {
 		return !strings.ContainsRune("TtZX", rune(thread.state))
 	})
 }

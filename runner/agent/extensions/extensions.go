@@ -124,7 +124,7 @@ func (s *Servers) fixTools() (err error) {
 
 // namedTools returns the servers' tools with the names that the model sees.
 func (s *Servers) namedTools() ([]mcp.Offered, error) {
-	offered, err := mcp.Offer(s.lists(), s.ReservedNames)
+	offered, err := mcp.Offer(s.firstLists(), s.ReservedNames)
 	if err != nil {
 		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.WithoutFullStop(err)).Because(err)
 	}
@@ -145,8 +145,8 @@ func (s *Servers) warnOfUnchecked() {
 	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s.", clip.Some(names, 10))
 }
 
-// lists returns the first tool list of each server.
-func (s *Servers) lists() (all []mcp.List) {
+// firstLists returns the first tool list of each server.
+func (s *Servers) firstLists() (all []mcp.List) {
 	if s.Recorded != nil {
 		return s.Recorded.Lists
 	}
@@ -170,7 +170,7 @@ func (s *Servers) Tools() (all []search.Candidate) {
 			all = append(all, s.withSource(offered, srv.tool(offered)))
 		}
 	}
-	if !slices.ContainsFunc(s.lists(), func(list mcp.List) bool { return list.Resources }) {
+	if !slices.ContainsFunc(s.firstLists(), func(list mcp.List) bool { return list.Resources }) {
 		return all
 	}
 	for _, tool := range mcp.ResourceTools(s.resources) {
@@ -207,7 +207,7 @@ func (s *Servers) serverNamed(name string) *server {
 
 // resources returns the servers that have resources.
 func (s *Servers) resources() (all []mcp.Resources) {
-	for _, list := range s.lists() {
+	for _, list := range s.firstLists() {
 		if srv := s.serverNamed(list.Server); srv != nil && list.Resources {
 			all = append(all, mcp.Resources{Server: srv.name, Session: srv.sessionForCall})
 		}

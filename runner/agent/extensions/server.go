@@ -90,7 +90,7 @@ func (s *server) startSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.redacted(session.List())
+	list, err := s.redactList(session.List())
 	if err == nil {
 		err = s.requireSameTools(list)
 	}
@@ -120,8 +120,8 @@ func (s *server) requireSameTools(list mcp.List) error {
 		"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(difference))
 }
 
-// redacted returns the list with secrets replaced in all its texts.
-func (s *server) redacted(list mcp.List) (redacted mcp.List, err error) {
+// redactList returns the list with secrets replaced in all its texts.
+func (s *server) redactList(list mcp.List) (redacted mcp.List, err error) {
 	raw, err := json.Marshal(list)
 	if err == nil {
 		raw, err = eventlog.RedactJSON(raw, s.Record.Redact)
@@ -139,7 +139,7 @@ func (s *server) redacted(list mcp.List) (redacted mcp.List, err error) {
 func (srv *server) mcpServer() (mcp.Server, error) {
 	s := mcp.Server{
 		Name: srv.name, Tools: srv.Tools, Deny: srv.Deny, StartTimeout: time.Duration(srv.StartTimeout),
-		CallTimeout: time.Duration(srv.ToolTimeout), Observe: srv.observe,
+		CallTimeout: time.Duration(srv.ToolTimeout), Observe: srv.recordNotice,
 	}
 	if srv.URL == "" {
 		s.Start = srv.start
@@ -233,8 +233,8 @@ func (s *server) recordRestart() error {
 	return s.recordStatus(transcript.MCPServer{State: transcript.MCPReady, Reason: "it was started again"})
 }
 
-// observe records a notice of the server: that its tools changed, or that it ended.
-func (s *server) observe(notice mcp.Notice) {
+// recordNotice records a notice of the server: that its tools changed, or that it ended.
+func (s *server) recordNotice(notice mcp.Notice) {
 	s.mu.Lock()
 	ignore := s.closing || s.unreported
 	isFirstChange := notice == mcp.ToolsChanged && !s.changed

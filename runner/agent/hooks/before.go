@@ -46,7 +46,7 @@ func (h *Hooks) askUntilAgreed(ctx context.Context, tool string, call tools.Call
 		case err != nil:
 			return hook.failureText(err), notesForModel
 		case r.refuses():
-			return hook.refusal(r), notesForModel
+			return hook.refusalText(r), notesForModel
 		case r.Decision == transcript.HookRewrite && canonicalInput(r.After) != canonicalInput(call.Input):
 			before, fits := canonicalInput(call.Input), false
 			if call, fits = convert(r.After); !fits {

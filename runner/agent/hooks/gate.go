@@ -134,7 +134,7 @@ func (h *Hooks) ReviewPatch(ctx context.Context, edits []tree.Edit, diff string)
 			case err != nil:
 				return hook.failureText(err), ""
 			case r.refuses():
-				return hook.refusal(r), ""
+				return hook.refusalText(r), ""
 			case r.Context != "":
 				texts = append(texts, hook.addedContext(r)+"\n")
 			}

@@ -52,7 +52,7 @@ func Combine(operators, jobs map[string]job.Hook, base readBaseFile, home string
 				return nil, fmt.Errorf("the hook %s names no program", h.Name)
 			}
 			var err error
-			if h.SHA256, err = digest(settings, base, home); err != nil {
+			if h.SHA256, err = digestHook(settings, base, home); err != nil {
 				return nil, fmt.Errorf("read the program of the hook %s: %w", h.Name, err)
 			}
 			all = append(all, h)
@@ -61,9 +61,9 @@ func Combine(operators, jobs map[string]job.Hook, base readBaseFile, home string
 	return all, nil
 }
 
-// digest returns the SHA-256 of a hook's settings and of the files that its command line names. A relative
+// digestHook returns the SHA-256 of a hook's settings and of the files that its command line names. A relative
 // name is a file of the base commit. Other files that the program reads are not covered.
-func digest(hook job.Hook, base readBaseFile, home string) (string, error) {
+func digestHook(hook job.Hook, base readBaseFile, home string) (string, error) {
 	sum := sha256.New()
 	settings, err := json.Marshal(hook)
 	if err != nil {

@@ -113,7 +113,7 @@ func failedReply(reason string) reply {
 
 // runAndCheck runs a hook and returns its checked answer. It returns an error if there is no valid answer.
 func (h *Hooks) runAndCheck(ctx context.Context, hook Hook, q question) (r reply, err error) {
-	document, err := h.document(hook, q)
+	document, err := h.inputDocument(hook, q)
 	if err != nil {
 		return r, err
 	}
@@ -242,8 +242,8 @@ func (h Hook) failureText(err error) string {
 // addedContext returns the context of a reply as a sentence for the model.
 func (h Hook) addedContext(r reply) string { return "The hook " + h.Name + " adds: " + r.Context }
 
-// refusal returns a text that tells the model why the hook does not let a call run.
-func (h Hook) refusal(r reply) string {
+// refusalText returns a text that tells the model why the hook does not let a call run.
+func (h Hook) refusalText(r reply) string {
 	if r.failed() {
 		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.Reason))
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// document returns the JSON that a hook gets on standard input, in Claude Code's format.
-func (h *Hooks) document(hook Hook, q question) ([]byte, error) {
+// inputDocument returns the JSON that a hook gets on standard input, in Claude Code's format.
+func (h *Hooks) inputDocument(hook Hook, q question) ([]byte, error) {
 	all := map[string]any{
 		"session_id": h.Record.ID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": hook.Event,
 	}

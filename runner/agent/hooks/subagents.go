@@ -26,7 +26,7 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 		call: transcript.CallRef{Agent: a.ID}, eventInput: map[string]any{"agent_type": a.Role, "agent": a},
 	})
 	if refused != nil {
-		return refused.by.refusal(refused.reply), "", nil
+		return refused.by.refusalText(refused.reply), "", nil
 	}
 	return "", strings.Join(contexts, "\n\n"), err
 }

@@ -96,7 +96,7 @@ func yamlEntry(l memory.Lesson, indent string) string {
 // Added returns the lessons added to a file between its contents before and now. onlyProposed is true if there are
 // some, all are among proposed, and nothing else in the file changed.
 func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, onlyProposed bool) {
-	added, expected := appended(before, now)
+	added, expected := splitAppended(before, now)
 	for _, l := range added {
 		if !slices.ContainsFunc(proposed, func(p memory.Lesson) bool { return isSameLesson(l, p) }) {
 			return nil, false
@@ -108,15 +108,15 @@ func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson,
 // RestoreLineEnds returns now with the line ends of before, because git may have changed them in a checkout. It
 // returns now unchanged if the files differ in more than line ends and appended lessons.
 func RestoreLineEnds(before, now []byte) []byte {
-	if _, expected := appended(before, now); bytes.Equal(withUnixLineEnds(expected), withUnixLineEnds(now)) {
+	if _, expected := splitAppended(before, now); bytes.Equal(withUnixLineEnds(expected), withUnixLineEnds(now)) {
 		return expected
 	}
 	return now
 }
 
-// appended returns the lessons appended to a file between its contents before and now, and the content that appending
+// splitAppended returns the lessons appended to a file between its contents before and now, and the content that appending
 // them gives. Both are nil if a content has problems, or if now has fewer lessons.
-func appended(before, now []byte) (added []memory.Lesson, expected []byte) {
+func splitAppended(before, now []byte) (added []memory.Lesson, expected []byte) {
 	earlier, problems := Parse(before)
 	current, currentProblems := Parse(now)
 	switch {

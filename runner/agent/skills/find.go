@@ -44,7 +44,7 @@ func Find(base *gitops.Checkout, folders []string) (Found, error) {
 				return s.found, err
 			}
 		case entry.Kind == gitops.BaseLink && !slices.Contains(folders, target):
-			s.skip(folder, "is a link, which is not followed; name the folder that it leads to in skills.folders")
+			s.reportSkipped(folder, "is a link, which is not followed; name the folder that it leads to in skills.folders")
 		}
 	}
 	return s.found, nil
@@ -66,8 +66,8 @@ func (s *search) addProblem(p Problem) {
 	}
 }
 
-// skip adds the problem that the file or folder at path gives no skill. The message continues "it …".
-func (s *search) skip(path, format string, args ...any) {
+// reportSkipped adds the problem that the file or folder at path gives no skill. The message continues "it …".
+func (s *search) reportSkipped(path, format string, args ...any) {
 	s.addProblem(Problem{Path: path, Message: fmt.Sprintf(format, args...), Skipped: true})
 }
 
@@ -105,11 +105,11 @@ func (s *search) addFolder(dir string, depth int) error {
 		name := path.Join(dir, e.Name)
 		switch {
 		case e.Kind == gitops.BaseFile && strings.EqualFold(e.Name, fileName):
-			s.skip(name, "is not named exactly %s", fileName)
+			s.reportSkipped(name, "is not named exactly %s", fileName)
 		case e.Kind == gitops.BaseLink:
-			s.skip(name, "is a link, which is not followed")
+			s.reportSkipped(name, "is a link, which is not followed")
 		case e.Kind == gitops.BaseFolder && depth == maxDepth:
-			s.skip(name, "lies deeper than %d folders", maxDepth)
+			s.reportSkipped(name, "lies deeper than %d folders", maxDepth)
 		case e.Kind == gitops.BaseFolder:
 			if err := s.addFolder(name, depth+1); err != nil {
 				return err
@@ -123,12 +123,12 @@ func (s *search) addFolder(dir string, depth int) error {
 func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	name := path.Join(dir, fileName)
 	if kind != gitops.BaseFile {
-		s.skip(name, "is no file, and no link is followed")
+		s.reportSkipped(name, "is no file, and no link is followed")
 		return nil
 	}
 	raw, err := s.base.ReadBase(name, maxSize)
 	if large, isTooLarge := errors.AsType[*gitops.TooLargeError](err); isTooLarge {
-		s.skip(name, "has %d bytes, more than %d", large.Size, maxSize)
+		s.reportSkipped(name, "has %d bytes, more than %d", large.Size, maxSize)
 		return nil
 	}
 	if err != nil {
@@ -136,11 +136,11 @@ func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	}
 	skill, remarks, parseErr := parse(raw, path.Base(dir))
 	if parseErr != nil {
-		s.skip(name, "%s", parseErr.Error())
+		s.reportSkipped(name, "%s", parseErr.Error())
 		return nil
 	}
 	if i := slices.IndexFunc(s.found.Skills, func(other Skill) bool { return other.Name == skill.Name }); i >= 0 {
-		s.skip(name, "has the name %q, which %q has already", skill.Name, s.found.Skills[i].Path)
+		s.reportSkipped(name, "has the name %q, which %q has already", skill.Name, s.found.Skills[i].Path)
 		return nil
 	}
 	for _, remark := range remarks {

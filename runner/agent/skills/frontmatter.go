@@ -36,7 +36,7 @@ const (
 // parse parses the content of a SKILL.md. folder is the name of its folder. remarks describe harmless deviations
 // from the standard. An error means that the skill cannot be used.
 func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
-	head, text, err := split(raw)
+	head, text, err := splitFrontMatter(raw)
 	if err != nil {
 		return s, nil, err
 	}
@@ -118,8 +118,8 @@ func oneLine(text string, maxLength int) string {
 	return markdown.Cut(strings.Join(strings.Fields(clip.Visible(text, maxLength*utf8.UTFMax)), " "), maxLength)
 }
 
-// split returns a file's front matter, which is between two lines ---, and the text below it.
-func split(raw []byte) (head, text []byte, err error) {
+// splitFrontMatter returns a file's front matter, which is between two lines ---, and the text below it.
+func splitFrontMatter(raw []byte) (head, text []byte, err error) {
 	const mark = "---"
 	first, rest, hasLine := bytes.Cut(bytes.TrimPrefix(raw, []byte("\uFEFF")), []byte("\n"))
 	if !hasLine || string(bytes.TrimRight(first, " \t\r")) != mark {

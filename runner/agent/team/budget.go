@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// used returns the part of the agent's budget that its agents have used or reserved. For the run's own agent this
+// usedByChildren returns the part of the agent's budget that its agents have used or reserved. For the run's own agent this
 // includes the agents from before a resume. The caller holds the lock.
-func (m *member) used() (all agent.Used) {
+func (m *member) usedByChildren() (all agent.Used) {
 	if m.child == nil {
 		for _, a := range m.team.earlierAgents {
 			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: knownCost(a.Models, a.MaxUSD)})
@@ -29,15 +29,15 @@ func (m *member) used() (all agent.Used) {
 // countedUse returns the part of its starter's budget that a child takes: its use in finished turns, its reserved share
 // and, while it is idle, the use of its own team. While it works, its team's use is part of its share.
 func (c *child) countedUse() agent.Used {
-	use := c.used().Add(c.reservedShare)
+	use := c.ownUse().Add(c.reservedShare)
 	if c.ownTeam != nil && c.stopTurn == nil {
-		use = use.Add(c.ownTeam.used())
+		use = use.Add(c.ownTeam.usedByChildren())
 	}
 	return use
 }
 
-// used returns what the child itself has used in finished turns, without its team.
-func (c *child) used() agent.Used { return usedBy(c.spent, c.maxUSD-c.reservedShare.CostUSD) }
+// ownUse returns what the child itself has used in finished turns, without its team.
+func (c *child) ownUse() agent.Used { return usedBy(c.spent, c.maxUSD-c.reservedShare.CostUSD) }
 
 // usedBy returns what an agent has spent as an agent.Used. If the price of one of its models is unknown, the cost may be
 // maxUSD, the agent's limit.
@@ -66,11 +66,11 @@ const (
 	minTokens = 1000
 )
 
-// share returns the part of the agent's remaining budget for one more child: an equal part for each agent that may
+// shareForChild returns the part of the agent's remaining budget for one more child: an equal part for each agent that may
 // still start, and for the agent itself. It returns an error for the model if that is too little. The caller holds the
 // lock.
-func (m *member) share() (agent.Used, error) {
-	spent := usedBy(m.agent.Work().Spent, 0).Add(m.used())
+func (m *member) shareForChild() (agent.Used, error) {
+	spent := usedBy(m.agent.Work().Spent, 0).Add(m.usedByChildren())
 	mayStart := max(m.team.job().Agents.MaxOpen-m.team.openCount(), 1)
 	return equalPart(m.agent.Limits(), spent, mayStart+1)
 }
@@ -115,13 +115,13 @@ func (m *member) limitsOf(used, share agent.Used) agent.Limits {
 // reserveAgain reserves a share of the starter's budget for another turn of an ended child. The caller holds the
 // lock.
 func (c *child) reserveAgain() error {
-	share, err := c.starter.share()
+	share, err := c.starter.shareForChild()
 	if err != nil {
 		return err
 	}
-	used := c.used()
+	used := c.ownUse()
 	if c.ownTeam != nil {
-		used = used.Add(c.ownTeam.used())
+		used = used.Add(c.ownTeam.usedByChildren())
 	}
 	c.agent.SetLimits(c.starter.limitsOf(used, share))
 	c.reservedShare, c.maxUSD = share, used.CostUSD+share.CostUSD

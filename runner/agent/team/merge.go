@@ -52,7 +52,7 @@ func (m *member) Unmerged(ids []string) (all []string) {
 // Merge merges an agent's change into the caller's tree. On conflicts it changes nothing, and its result describes
 // them.
 func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
-	c, err := m.mergeable(id)
+	c, err := m.requireMergeable(id)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -83,8 +83,8 @@ func (m *member) settleMerge(c *child, state mergeState) {
 	c.mergeState = state
 }
 
-// mergeable returns the child with this ID or name, or an error for the model if its change cannot be merged now.
-func (m *member) mergeable(id string) (*child, error) {
+// requireMergeable returns the child with this ID or name, or an error for the model if its change cannot be merged now.
+func (m *member) requireMergeable(id string) (*child, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c, err := m.findForModel(id)

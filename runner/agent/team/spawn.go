@@ -69,7 +69,7 @@ func (m *member) addChild(order agents.Order) (*child, error) {
 	if c.paths, err = cleanPaths(order.Paths); err != nil {
 		return nil, err
 	}
-	if c.reservedShare, err = m.share(); err != nil {
+	if c.reservedShare, err = m.shareForChild(); err != nil {
 		return nil, err
 	}
 	c.maxUSD = c.reservedShare.CostUSD
@@ -151,7 +151,7 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 		return err
 	}
 	c.model = childJob.Model.Name
-	if err := m.fork(ctx, c); err != nil {
+	if err := m.forkTree(ctx, c); err != nil {
 		return err
 	}
 	c.ownTeam = &member{team: m.team, child: c, depth: m.depth + 1}
@@ -222,8 +222,8 @@ func (m *member) jobOf(c *child, order agents.Order) *job.Job {
 	return &childJob
 }
 
-// fork copies the agent's tree for the child, if the child's role needs a copy.
-func (m *member) fork(ctx context.Context, c *child) error {
+// forkTree copies the agent's tree for the child, if the child's role needs a copy.
+func (m *member) forkTree(ctx context.Context, c *child) error {
 	if c.role.Writes != job.WritesOwn {
 		return nil
 	}

@@ -279,5 +279,5 @@ func (m *member) idOf(order agents.Order, name string) string {
 func (m *member) Used() agent.Used {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	return m.used()
+	return m.usedByChildren()
 }

@@ -178,7 +178,7 @@ func (a *Agent) setConstantSettings(ctx context.Context) error {
 	if err := a.useTools(ctx, &toolbox{view: a.newTreeView(nil)}); err != nil {
 		return err
 	}
-	definitions, err := definitions(a.specsToDefine(), a.Job.Tools.Hosted)
+	definitions, err := toolDefinitions(a.specsToDefine(), a.Job.Tools.Hosted)
 	if err != nil {
 		return err
 	}
@@ -365,8 +365,8 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 	return a.Work(), a.Record.Write(OutputFile, append(value, '\n'))
 }
 
-// ask asks people the agent's new questions, together with all earlier ones.
-func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
+// askPeople asks people the agent's new questions, together with all earlier ones.
+func (a *Agent) askPeople(ctx context.Context, questions []question.Question) error {
 	all := slices.Concat(a.work.Questions, questions)
 	if err := a.Ask(ctx, all); err != nil {
 		return err

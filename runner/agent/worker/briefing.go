@@ -73,7 +73,7 @@ func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.Veri
 	b.MaxFiles, b.MaxLines, b.MaxFileSize, b.WantsAnswer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
 	b.Ways = a.toolset.actionPhrases()
 	b.Lessons = a.Memory.Index(b.Ways.Lessons)
-	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
+	b.Verify, b.Guides = a.describeChecks(baseline), slices.Clone(b.Guides)
 	for i := range b.Guides {
 		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)
 	}
@@ -87,9 +87,9 @@ func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.Veri
 	return b
 }
 
-// checks returns the job's checks with notes: the condition of a check, its result on the base commit unless that was
+// describeChecks returns the job's checks with notes: the condition of a check, its result on the base commit unless that was
 // green, and whether it must prove the tests.
-func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
+func (a *Agent) describeChecks(baseline []transcript.VerifyRow) []briefing.Check {
 	checks := make([]briefing.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {
 		var notes []string

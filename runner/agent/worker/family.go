@@ -62,8 +62,8 @@ func (a *Agent) currentPlan() plan.Plan {
 // changesFiles reports whether a tool is for changing files.
 func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, dialect.Edits) }
 
-// denied translates the names of denied tools to the model's family. If patches are denied, all its edit tools are.
-func (s toolset) denied(names []string) []string {
+// deniedNames translates the names of denied tools to the model's family. If patches are denied, all its edit tools are.
+func (s toolset) deniedNames(names []string) []string {
 	if !s.usesFamily() {
 		return names
 	}

@@ -15,8 +15,8 @@ type javaScript struct {
 	searched bool // findNode has looked for node
 }
 
-// offered returns the names of the js_repl tools to offer: none unless node was found.
-func (js javaScript) offered() []string {
+// offeredNames returns the names of the js_repl tools to offer: none unless node was found.
+func (js javaScript) offeredNames() []string {
 	if !js.searched || js.Missing != "" {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (a *Agent) externalTools(outputs *tools.Outputs) (externalTools, error) {
 		}
 	}
 	external := externalTools{all: all}
-	allowed := a.allowed(all)
+	allowed := a.allowedCandidates(all)
 	deferred := search.Deferred(allowed)
 	deniesSearch := slices.ContainsFunc(a.Job.Tools.Deny, search.Names)
 	switch {
@@ -55,8 +55,8 @@ func (a *Agent) externalTools(outputs *tools.Outputs) (externalTools, error) {
 	return external, nil
 }
 
-// allowed returns those of all tools that the job allows.
-func (a *Agent) allowed(all []search.Candidate) []search.Candidate {
+// allowedCandidates returns those of all tools that the job allows.
+func (a *Agent) allowedCandidates(all []search.Candidate) []search.Candidate {
 	allow, deny := a.Job.Tools.Allow, a.Job.Tools.Deny
 	return slices.DeleteFunc(slices.Clone(all), func(t search.Candidate) bool {
 		isAllowed := len(allow) == 0 || slices.Contains(allow, t.Spec.Name)
@@ -73,9 +73,9 @@ func (e externalTools) tools() []tools.Tool {
 	return append(all, e.searchTools...)
 }
 
-// offered returns the names of the tools to offer: ownTools, the external tools that are not deferred, and the search
+// offeredNames returns the names of the tools to offer: ownTools, the external tools that are not deferred, and the search
 // tool. ownTools may name deferred tools from tools.allow, which it leaves out.
-func (e externalTools) offered(ownTools []string) []string {
+func (e externalTools) offeredNames(ownTools []string) []string {
 	offered := slices.DeleteFunc(ownTools, func(name string) bool { return slices.Contains(e.deferred, name) || search.Names(name) })
 	for _, t := range e.all {
 		if !slices.Contains(e.deferred, t.Spec.Name) {

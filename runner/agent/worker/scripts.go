@@ -26,7 +26,7 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine,
 		State: &a.scriptState,
 	})
-	registry, err := a.registry(append(box.scripts.All(), all...), external)
+	registry, err := a.newRegistry(append(box.scripts.All(), all...), external)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 		nested = append(nested, code.Nested{Spec: spec, Deferred: slices.Contains(external.deferred, spec.Name)})
 	}
 	box.scripts.Offer(nested)
-	return a.registry(append(box.scripts.All(), all...), external) // again, since the description of exec lists the nested tools
+	return a.newRegistry(append(box.scripts.All(), all...), external) // again, since the description of exec lists the nested tools
 }
 
 // endScripts stops running scripts.

@@ -52,7 +52,7 @@ func (a *Agent) fixDefinitions(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	a.conversation.Settings.Tools, err = definitions(a.specsToDefine(), a.Job.Tools.Hosted)
+	a.conversation.Settings.Tools, err = toolDefinitions(a.specsToDefine(), a.Job.Tools.Hosted)
 	return err
 }
 

@@ -52,9 +52,9 @@ func (s toolset) actionPhrases() briefing.ActionPhrases {
 	return briefing.ToolCallPhrases()
 }
 
-// offered returns the names of the built-in tools to offer. canAsk means that people can answer questions. named are
+// offeredNames returns the names of the built-in tools to offer. canAsk means that people can answer questions. named are
 // the tools that the job allows by name.
-func (s toolset) offered(canAsk bool, named []string) []string {
+func (s toolset) offeredNames(canAsk bool, named []string) []string {
 	if _, writesText := editFormats[s.Family]; writesText {
 		return []string{dialect.UpdatePlan, dialect.ReadFile, provider.WrittenCommands, patchTool}
 	}
@@ -73,8 +73,8 @@ func (s toolset) offered(canAsk bool, named []string) []string {
 	return append(all, named...)
 }
 
-// definitions returns the definitions of local tools, followed by those of hosted tools, which the API runs itself.
-func definitions(local []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
+// toolDefinitions returns the definitions of local tools, followed by those of hosted tools, which the API runs itself.
+func toolDefinitions(local []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
 	definitions, err := callitem.Definitions(local)
 	if err != nil {
 		return nil, err
@@ -176,11 +176,11 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	a.deferred = external.deferred
 	all := append(a.allTools(ctx, box, outputs), external.tools()...)
-	ownTools := slices.Concat(a.toolset.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.javaScript.offered())
+	ownTools := slices.Concat(a.toolset.offeredNames(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.javaScript.offeredNames())
 	if len(a.Skills.Skills) > 0 {
 		ownTools = append(ownTools, skill.Name)
 	}
-	offered := external.offered(ownTools)
+	offered := external.offeredNames(ownTools)
 	if a.Team != nil {
 		for _, tool := range a.Team.Tools() {
 			all, offered = append(all, tool), append(offered, tool.Spec.Name)
@@ -195,7 +195,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		offered = slices.Concat(scriptTools, offered, external.deferred)
 		registry, err = a.scriptRegistry(ctx, box, outputs, all, offered, external)
 	} else {
-		registry, err = a.registry(all, external)
+		registry, err = a.newRegistry(all, external)
 	}
 	if err != nil {
 		return err
@@ -211,10 +211,10 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	return nil
 }
 
-// registry returns a registry of those of all tools that the job allows.
-func (a *Agent) registry(all []tools.Tool, external externalTools) (*tools.Registry, error) {
+// newRegistry returns a registry of those of all tools that the job allows.
+func (a *Agent) newRegistry(all []tools.Tool, external externalTools) (*tools.Registry, error) {
 	registry := tools.New(all...)
-	if err := registry.Restrict(a.allowedNames(external), a.toolset.denied(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {
+	if err := registry.Restrict(a.allowedNames(external), a.toolset.deniedNames(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return registry, nil
@@ -240,7 +240,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	})
 	var ask func(context.Context, []question.Question) error // nil if nobody answers
 	if a.Ask != nil {
-		ask = a.ask
+		ask = a.askPeople
 	}
 	var all []tools.Tool
 	if isFamily {

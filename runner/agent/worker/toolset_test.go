@@ -41,14 +41,14 @@ func TestChoosesToolsetByModel(t *testing.T) {
 func TestOffersToolsNamedByJob(t *testing.T) {
 	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
 	suits := toolsetOf(catalog.ProfileOf("gpt-5"), "auto")
-	must.Same(t, want, suits.offered(false, []string{"shell"}))
+	must.Same(t, want, suits.offeredNames(false, []string{"shell"}))
 	want = slices.Insert(want, len(want)-1, "request_user_input")
-	must.Same(t, want, suits.offered(true, []string{"shell"}), "with people to ask")
+	must.Same(t, want, suits.offeredNames(true, []string{"shell"}), "with people to ask")
 }
 
 func TestOffersNoImagesToBlindModel(t *testing.T) {
 	for name, sees := range map[string]bool{"o3-mini": false, "o3": true, "gpt-5.4": true, "gpt-6.1-sol": true, "foo3": true} {
-		must.Same(t, sees, slices.Contains(toolsetOf(catalog.ProfileOf(name), "auto").offered(false, nil), "view_image"), name)
+		must.Same(t, sees, slices.Contains(toolsetOf(catalog.ProfileOf(name), "auto").offeredNames(false, nil), "view_image"), name)
 	}
 }
 

@@ -195,7 +195,7 @@ func searchCommand(line string) evidenceSearch {
 	missing := stepsOf(line)
 	return func(t Text, inputParts map[string]bool) bool {
 		missing = slices.DeleteFunc(missing, func(step []string) bool {
-			return containsAll(inputParts, pathParts(step)) || echoes(t.Output, step)
+			return containsAll(inputParts, pathParts(step)) || echoesCommand(t.Output, step)
 		})
 		return len(missing) == 0
 	}
@@ -281,9 +281,9 @@ func containsAll(text map[string]bool, parts []string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !text[part] })
 }
 
-// echoes reports whether a line of an output begins with a command. make, for example, prints its
+// echoesCommand reports whether a line of an output begins with a command. make, for example, prints its
 // commands.
-func echoes(printed string, step []string) bool {
+func echoesCommand(printed string, step []string) bool {
 	for line := range strings.Lines(printed) {
 		if !strings.Contains(line, step[0]) {
 			continue

@@ -45,8 +45,8 @@ func (c caller) to(name string) caller {
 	return c
 }
 
-// nested returns the caller of something one call deeper that starts in dirs.
-func (c caller) nested(dirs ...string) caller {
+// oneDeeper returns the caller of something one call deeper that starts in dirs.
+func (c caller) oneDeeper(dirs ...string) caller {
 	c.dirs, c.depth = dirs, c.depth+1
 	return c
 }
@@ -156,7 +156,7 @@ func (k *walk) followRedirections(all []*syntax.Redirect, c caller) {
 		if word := wordText(r.Word); r.Op == syntax.RdrIn && word != "" {
 			k.followNamedFile(word, c)
 		} else if r.Hdoc != nil {
-			k.followScript(wordText(r.Hdoc), c.nested(c.dirs...))
+			k.followScript(wordText(r.Hdoc), c.oneDeeper(c.dirs...))
 		}
 	}
 }
@@ -301,7 +301,7 @@ func (k *walk) followProgramArguments(name string, args []string, isFirst bool, 
 	case isFirst && name == "eval", shells[name] && slices.ContainsFunc(args, isCommandFlag):
 		for _, text := range args { // each may be a script
 			if !strings.HasPrefix(text, "-") {
-				k.followScript(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), c.nested(c.dirs...))
+				k.followScript(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), c.oneDeeper(c.dirs...))
 			}
 		}
 	case makePrograms[name]:
@@ -373,7 +373,7 @@ func (k *walk) followFile(name string, c caller) {
 	if !k.takeNew("file\x00"+file, c.depth) {
 		return
 	}
-	text, c := string(content), c.nested(".")
+	text, c := string(content), c.oneDeeper(".")
 	if dir := path.Dir(file); dir != "." {
 		c.dirs = append(c.dirs, dir)
 	}
@@ -492,7 +492,7 @@ func (k *walk) followGoTools(args []string, c caller) {
 			if value == "" && i+1 < len(args) {
 				value = args[i+1]
 			}
-			k.followCommand(strings.Fields(value), c.nested(c.dirs...))
+			k.followCommand(strings.Fields(value), c.oneDeeper(c.dirs...))
 		}
 	}
 }
@@ -564,7 +564,7 @@ func (k *walk) followPackageJSON(name string, names []string, c caller) {
 			if !found {
 				continue
 			}
-			starts := c.nested(path.Dir(file))
+			starts := c.oneDeeper(path.Dir(file))
 			starts.via += " " + script
 			k.addReached(file+partSeparator+script+"="+text, starts.via)
 			k.followScript(text, starts)

@@ -68,7 +68,7 @@ func (k *walk) followMakefilesIn(dir string, m makeArguments, c caller) {
 			continue
 		}
 		k.addReached(file, strings.TrimSpace(c.via+" "+strings.ReplaceAll(strings.Join(m.targets, " "), unknown, "…")))
-		k.followMakefile(file, string(content), m.targets, c.nested())
+		k.followMakefile(file, string(content), m.targets, c.oneDeeper())
 		if firstOnly {
 			return
 		}
@@ -137,7 +137,7 @@ func (k *walk) followMakefile(file, text string, targets []string, c caller) {
 			r.followed = true
 			targets = append(targets, r.prerequisites...)
 			recipe := expand(makeCall().ReplaceAllString(r.recipe.String(), "make"), m.variables)
-			k.followScript(strings.ReplaceAll(recipe, "$$", "$"), c.to(name).nested(dirs...))
+			k.followScript(strings.ReplaceAll(recipe, "$$", "$"), c.to(name).oneDeeper(dirs...))
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (k *walk) readMakefile(m *makefile, file, text string, targets []string, c 
 			continue
 		}
 		for _, found := range shellOf().FindAllStringSubmatch(line, 20) {
-			k.followScript(found[1], c.to(file).nested(dir))
+			k.followScript(found[1], c.to(file).oneDeeper(dir))
 		}
 		if found := includes().FindStringSubmatch(line); found != nil {
 			for word := range strings.FieldsSeq(expand(found[1], m.variables)) {
@@ -164,7 +164,7 @@ func (k *walk) readMakefile(m *makefile, file, text string, targets []string, c 
 		} else if found := assigns().FindStringSubmatch(line); found != nil {
 			m.assign(found[1], strings.TrimSpace(found[2]))
 			if found[1] == "SHELL" {
-				k.followCommand(strings.Fields(found[2]), c.to("SHELL").nested(dir))
+				k.followCommand(strings.Fields(found[2]), c.to("SHELL").oneDeeper(dir))
 			}
 		} else if r := m.addRule(line); r != nil {
 			last = r
@@ -211,7 +211,7 @@ func (k *walk) followInclude(name, dir string, targets []string, c caller) {
 	}
 	if file, content := k.read(path.Join(dir, name)); content != nil {
 		k.addReached(file, c.via)
-		k.followMakefile(file, string(content), targets, c.nested())
+		k.followMakefile(file, string(content), targets, c.oneDeeper())
 	}
 }
 

@@ -50,15 +50,15 @@ func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Contex
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, unreadable(w.root, err)
+		return nil, unreadableError(w.root, err)
 	case err != nil:
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
 	return change, w.SaveChange(ctx, change, "")
 }
 
-// unreadable returns the outcome for a checkout or folder that the run's commands made unreadable.
-func unreadable(folder string, err error) *outcome.Stop {
+// unreadableError returns the outcome for a checkout or folder that the run's commands made unreadable.
+func unreadableError(folder string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "change",
 		"Commands removed the permission to read %s (%v); they must not do that.", folder, outcome.WithoutPath(err)).Because(err)
 }
@@ -70,7 +70,7 @@ func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 	dir := filepath.Join(tree, filepath.FromSlash(path))
 	root, err := os.OpenRoot(dir + "/") // the slash fails on a named pipe instead of waiting for a writer
 	if errors.Is(err, fs.ErrPermission) && w.CommandsRan() {
-		return nil, unreadable(dir, err)
+		return nil, unreadableError(dir, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the working directory: %w", err)

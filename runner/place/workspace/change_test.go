@@ -113,7 +113,7 @@ func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
 	for _, path := range []string{"pipe", "nowhere"} {
 		must.Fail(t, "", must.Err(w.OpenWorkDir(tree.Dir, path)), path, "was opened")
 	}
-	outcometest.Want(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
+	outcometest.Want(t, unreadableError("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
 }
 
 func TestRevertsProtectedPaths(t *testing.T) {

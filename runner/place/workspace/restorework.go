@@ -51,7 +51,7 @@ func CannotResume(format string, args ...any) *outcome.Stop {
 // Resume opens the checkout of a resumed run: the one of o, else the run's own, else the current one. The WorkPlace
 // is "" if the work is in the run's work tree. Otherwise call BeginMove and MoveIn to restore the work in a new one.
 func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedRun) (*Workspace, WorkPlace, error) {
-	w, err := Open(ctx, rec, earlier.locate(rec, o))
+	w, err := Open(ctx, rec, earlier.withCheckoutFolder(rec, o))
 	if err != nil {
 		return nil, "", earlier.nameMissing(o, CheckoutFailure(err))
 	}
@@ -81,9 +81,9 @@ func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (WorkPl
 	return w.prepareResume(ctx, earlier)
 }
 
-// locate returns o with the folder of the checkout to open: o.Dir if set, else the run's own clone or folder, else
+// withCheckoutFolder returns o with the folder of the checkout to open: o.Dir if set, else the run's own clone or folder, else
 // the current folder.
-func (e ResumedRun) locate(rec *record.Record, o Options) Options {
+func (e ResumedRun) withCheckoutFolder(rec *record.Record, o Options) Options {
 	switch {
 	case o.Dir != "": // the caller has chosen
 	case e.Cloned:

@@ -159,7 +159,7 @@ func TestResumeFindsCheckout(t *testing.T) {
 		"cloned":  {transcript.Workspace{Root: root, Cloned: true}, "", rec.Join(record.CheckoutFolder), true},
 		"gone":    {transcript.Workspace{Root: filepath.Join(root, "gone")}, "", ".", false},
 	} {
-		got := ResumedRun{Workspace: test.was}.locate(rec, Options{Dir: test.dir, Path: "p"})
+		got := ResumedRun{Workspace: test.was}.withCheckoutFolder(rec, Options{Dir: test.dir, Path: "p"})
 		if want := (Options{Dir: test.want, Path: "p", Cloned: test.cloned}); got.OpenFilter != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -137,8 +137,8 @@ func folderDepth(folder string) int {
 	return strings.Count(folder, "/") + 1
 }
 
-// entry returns a regular file in the run directory, or nil.
-func (a *archive) entry(name string) *zip.File {
+// fileNamed returns a regular file in the run directory, or nil.
+func (a *archive) fileNamed(name string) *zip.File {
 	if f := a.files[path.Join(a.root, name)]; f != nil && f.Mode().IsRegular() {
 		return f
 	}
@@ -161,7 +161,7 @@ func (a *archive) unusedFiles(taken map[string]bool) []string {
 // extract copies a file of up to maxBytes to a run directory. It returns the file's digest.
 func (a *archive) extract(ctx context.Context, name string, maxBytes int64, to *record.Directory) (transcript.FileDigest, error) {
 	extracted := transcript.FileDigest{Path: name}
-	f := a.entry(name)
+	f := a.fileNamed(name)
 	if f == nil {
 		return extracted, refusedError("it has no %s", name)
 	}

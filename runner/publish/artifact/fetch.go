@@ -258,7 +258,7 @@ func fetchInto(ctx context.Context, from artifactServer, wanted artifactRef, a g
 // of.
 func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetched, error) {
 	main := []string{record.TranscriptFile}
-	if a.entry(record.ResultFile) != nil { // a killed run has none
+	if a.fileNamed(record.ResultFile) != nil { // a killed run has none
 		main = append(main, record.ResultFile)
 	}
 	for _, name := range main {
@@ -273,7 +273,7 @@ func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetch
 	taken := map[string]bool{record.TranscriptFile: true, record.ResultFile: true, record.ReportFile: true}
 	if end := f.View.Finished; end != nil {
 		for _, recorded := range end.Files {
-			if taken[recorded.Path] || !hasRecordedDigest(recorded.Path) || a.entry(recorded.Path) == nil {
+			if taken[recorded.Path] || !hasRecordedDigest(recorded.Path) || a.fileNamed(recorded.Path) == nil {
 				continue
 			}
 			if err := a.extractWithDigest(ctx, recorded, dir); err != nil {

@@ -42,7 +42,7 @@ func (d *EarlyExit) Await(ctx, forced context.Context, work func() record.Result
 		return result
 	case <-time.After(forcedTimeout):
 	}
-	if !d.abandon() {
+	if !d.mayAbandon() {
 		return <-done
 	}
 	return d.abandonedResult(ctx)
@@ -63,9 +63,9 @@ func (d *EarlyExit) MayConclude() bool {
 	return d.concluded
 }
 
-// abandon reports whether the run may be left: it is not writing its result. From then on the run may not
+// mayAbandon reports whether the run may be left: it is not writing its result. From then on the run may not
 // write one.
-func (d *EarlyExit) abandon() bool {
+func (d *EarlyExit) mayAbandon() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.abandoned = !d.concluded

@@ -152,7 +152,7 @@ func (t *trials) addCapability(name string, works bool, why string) {
 // probe sends a request, and adds a capability that works if the endpoint answers. It returns the failure, or nil.
 func (t *trials) probe(ctx context.Context, name string, settings model.Settings, history []json.RawMessage) *model.Failure {
 	_, failure := t.ask(ctx, settings, history)
-	t.addCapability(name, answered(failure), failureReason(failure))
+	t.addCapability(name, hasAnswer(failure), failureReason(failure))
 	return failure
 }
 
@@ -160,8 +160,10 @@ func (t *trials) hasCapability(name string) bool {
 	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
 }
 
-// answered reports whether there is an answer, complete or cut at its token limit.
-func answered(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
+// hasAnswer reports whether there is an answer, complete or cut at its token limit.
+func hasAnswer(failure *model.Failure) bool {
+	return failure == nil || failure.Kind == model.Incomplete
+}
 
 func failureReason(failure *model.Failure) string {
 	if failure == nil {
@@ -176,20 +178,20 @@ func (t *trials) findWorkingProtocol(ctx context.Context) *model.Failure {
 	history := userMessage("Answer with the word yes.")
 	_, first := t.ask(ctx, t.settings, history)
 	failure := first
-	if t.wire == "responses" && !answered(failure) && mayLackResponsesAPI(failure) {
+	if t.wire == "responses" && !hasAnswer(failure) && mayLackResponsesAPI(failure) {
 		failure = t.askByChat(ctx, history, first)
 	}
-	refusesStream := !answered(failure) && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream")
+	refusesStream := !hasAnswer(failure) && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream")
 	if refusesStream && !t.settings.NoStream {
 		t.settings.NoStream = true
 		_, failure = t.ask(ctx, t.settings, history)
 	}
-	if !answered(failure) && failure.RefusesTools() { // it refuses even the empty fields about tools
+	if !hasAnswer(failure) && failure.RefusesTools() { // it refuses even the empty fields about tools
 		t.settings.NoTools = true
 		_, failure = t.ask(ctx, t.settings, history)
 	}
-	t.addCapability("answers", answered(failure), failureReason(first))
-	if !answered(failure) {
+	t.addCapability("answers", hasAnswer(failure), failureReason(first))
+	if !hasAnswer(failure) {
 		return first
 	}
 	t.addCapability("streaming", !t.settings.NoStream && !slices.Contains(t.settings.ChatQuirks, "no_stream"), "answers are asked for in one piece")
@@ -208,7 +210,7 @@ func (t *trials) askByChat(ctx context.Context, history []json.RawMessage, failu
 		return failure
 	}
 	_, chatFailure := t.ask(ctx, t.settings, history)
-	if answered(chatFailure) {
+	if hasAnswer(chatFailure) {
 		return chatFailure
 	}
 	_ = t.useWire("responses") // as before
@@ -258,7 +260,7 @@ func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, hi
 		withoutTools := t.settings
 		withoutTools.NoTools = true
 		_, failureWithout := t.ask(ctx, withoutTools, userMessage("Answer with the word yes."))
-		t.settings.NoTools = answered(failureWithout)
+		t.settings.NoTools = hasAnswer(failureWithout)
 	}
 	calls := callIDs(answer)
 	t.addCapability("tools", len(calls) > 0, why)
@@ -273,7 +275,8 @@ func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, hi
 	return items
 }
 
-// askForCalls asks for tool calls. If the model writes calls as text, it asks again with that quirk.
+// askForCalls asks for tool calls. If the model writes calls as text, it asks again with that quirk, and keeps the
+// quirk for later requests if the model then makes calls.
 func (t *trials) askForCalls(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
 	answer, failure := t.ask(ctx, settings, history)
 	writesText := t.wire == "chat" && failure == nil && len(callIDs(answer)) == 0 && hasTextCalls(answer)
@@ -281,8 +284,9 @@ func (t *trials) askForCalls(ctx context.Context, settings model.Settings, histo
 		return answer, failure
 	}
 	oldQuirks := t.settings.ChatQuirks
-	t.settings.ChatQuirks = append(slices.Clip(oldQuirks), chat.TextCalls)
-	if answer, failure = t.ask(ctx, settings, history); len(callIDs(answer)) == 0 {
+	t.settings.ChatQuirks = append(slices.Clip(oldQuirks), chat.TextCalls) // ask sends them
+	answer, failure = t.ask(ctx, settings, history)
+	if madeNoCalls := len(callIDs(answer)) == 0; madeNoCalls {
 		t.settings.ChatQuirks = oldQuirks
 	}
 	return answer, failure
@@ -335,7 +339,7 @@ func (t *trials) probeToolKinds(ctx context.Context) {
 	history := userMessage("Answer with the word yes.")
 	settings := t.settings
 	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
-	if failure := t.probe(ctx, "freeform tools", settings, history); !answered(failure) && failure.Kind == model.InvalidRequest {
+	if failure := t.probe(ctx, "freeform tools", settings, history); !hasAnswer(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
 	group, err := rawitem.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})

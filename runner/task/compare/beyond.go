@@ -151,21 +151,26 @@ func excessiveSetupNetwork(recorded, allowed *job.Job) *job.Network {
 // networkExcess returns the part of network n that allowed does not permit: its mode or its additional
 // hosts. It returns nil if allowed permits all of n.
 func networkExcess(n, allowed job.Network) []string {
-	modes := []string{"", "none", "loopback", "list", "full"}
-	rank := func(n job.Network) int {
-		if n.HasList() {
-			return slices.Index(modes, "list")
-		}
-		return slices.Index(modes, n.Mode)
-	}
-	rankOfNetwork, maxRank := rank(n), rank(allowed)
+	permitsProxy := allowed.UsesMachineProxy() || allowed.Mode == "full"
+	rank := networkRank(n)
 	switch {
-	case rankOfNetwork < 0 || rankOfNetwork > maxRank, n.UsesMachineProxy() && !allowed.UsesMachineProxy() && allowed.Mode != "full":
+	case rank < 0 || rank > networkRank(allowed):
+		return []string{n.String()}
+	case n.UsesMachineProxy() && !permitsProxy:
 		return []string{n.String()}
 	case n.HasList() && allowed.HasList():
 		return addedEntries(n.Allow, allowed.Allow)
 	}
 	return nil
+}
+
+// networkRank orders the modes of a network by how much they permit. It returns -1 for an unknown mode.
+func networkRank(n job.Network) int {
+	modes := []string{"", "none", "loopback", "list", "full"}
+	if n.HasList() {
+		return slices.Index(modes, "list")
+	}
+	return slices.Index(modes, n.Mode)
 }
 
 // comparableJSON returns the value's JSON. A value that cannot be encoded equals no other.

@@ -349,10 +349,11 @@ func (k *Key) SettableKeys() []*Key {
 
 // Find returns the key for a path such as verify[0].name, or nil.
 func (k *Key) Find(path string) *Key {
-	if found, names := k.findPath(path); names != nil {
-		return found
+	found, names := k.findPath(path)
+	if isBelowWholeKey := names == nil; isBelowWholeKey {
+		return nil
 	}
-	return nil
+	return found
 }
 
 // findPath returns the key at path, or nil, and the names that path consists of. In a mapping of text, the

@@ -85,8 +85,8 @@ func fileAttempts() []Attempt {
 		{Name: "bind a socket outside", Do: func(w World) error { return BindSocket(w.outside("bound.sock")) }},
 		{Name: "move a file out", Do: func(w World) error { return putInPlace(w.workspace("mine"), w.outside("mine")) }},
 		{Name: "move a file in", Do: func(w World) error { return os.Rename(w.outside("move"), w.workspace("moved")) }},
-		{Name: "hard link a file in and write it", Do: func(w World) error { return w.by(os.Link, w.outside("secret.txt"), "hard", write) }},
-		{Name: "write through a symbolic link", Do: func(w World) error { return w.by(os.Symlink, w.outside("secret.txt"), "soft", write) }},
+		{Name: "hard link a file in and write it", Do: func(w World) error { return w.tryThroughLink(os.Link, w.outside("secret.txt"), "hard", write) }},
+		{Name: "write through a symbolic link", Do: func(w World) error { return w.tryThroughLink(os.Symlink, w.outside("secret.txt"), "soft", write) }},
 		{Name: "create through a linked folder", Do: func(w World) error {
 			return errors.Join(os.Symlink(w.Outside, w.workspace("softdir")), create(w.workspace("softdir/new2")))
 		}},
@@ -148,8 +148,8 @@ func secretAttempts() []Attempt {
 			}
 			return err
 		}},
-		{Name: "read a denied file by a symbolic link", Do: func(w World) error { return w.by(os.Symlink, w.Denied, "deniedlink", readSecret) }},
-		{Name: "read a denied file by a hard link", Do: func(w World) error { return w.by(os.Link, w.Denied, "deniedhard", readSecret) }},
+		{Name: "read a denied file by a symbolic link", Do: func(w World) error { return w.tryThroughLink(os.Symlink, w.Denied, "deniedlink", readSecret) }},
+		{Name: "read a denied file by a hard link", Do: func(w World) error { return w.tryThroughLink(os.Link, w.Denied, "deniedhard", readSecret) }},
 		{Name: "read a denied file through /proc/self/root", Do: read(func(w World) string { return "/proc/self/root" + w.Denied })},
 		{Name: "move a folder of denied files in", Do: func(w World) error {
 			return errors.Join(os.Rename(filepath.Dir(w.Denied), w.workspace("stolen")), readSecret(w.workspace("stolen/"+filepath.Base(w.Denied))))
@@ -313,9 +313,9 @@ func kernelAttempts() []Attempt {
 		{Name: "clone a mount", Do: func(w World) error { return errorOf(unix.OpenTree(unix.AT_FDCWD, w.Workspace, unix.OPEN_TREE_CLONE)) }},
 		{Name: "change the root", Do: func(w World) error { return unix.Chroot(w.Workspace) }},
 		{Name: "pivot the root", Do: func(w World) error { return unix.PivotRoot(w.Workspace, w.workspace("mnt")) }, Unproven: true},
-		{Name: "make a user namespace", Do: func(World) error { return cloned(unix.CLONE_NEWUSER) }},
-		{Name: "make a mount namespace", Do: func(World) error { return cloned(unix.CLONE_NEWUSER | unix.CLONE_NEWNS) }},
-		{Name: "make a network namespace", Do: func(World) error { return cloned(unix.CLONE_NEWUSER | unix.CLONE_NEWNET) }},
+		{Name: "make a user namespace", Do: func(World) error { return startByClone(unix.CLONE_NEWUSER) }},
+		{Name: "make a mount namespace", Do: func(World) error { return startByClone(unix.CLONE_NEWUSER | unix.CLONE_NEWNS) }},
+		{Name: "make a network namespace", Do: func(World) error { return startByClone(unix.CLONE_NEWUSER | unix.CLONE_NEWNET) }},
 		{Name: "leave a namespace", Do: func(World) error { return unix.Unshare(unix.CLONE_NEWUTS) }},
 		{Name: "make a namespace by clone3", Do: clone3},
 		{Name: "enter a namespace of agent-ci", Do: func(w World) error {
@@ -393,7 +393,7 @@ func networkAttempts() []Attempt {
 		{Name: "send to the machine's loopback", Do: sendUDP},
 		{Name: "connect to a host that is not here", Do: func(World) error { return Dial("udp4", "192.0.2.1:53") }},
 		{Name: "connect to a socket outside", Do: func(w World) error { return dialUnix(w.Socket) }},
-		{Name: "connect to a socket outside by a link", Do: func(w World) error { return w.by(os.Symlink, w.Socket, "sock", dialUnix) }},
+		{Name: "connect to a socket outside by a link", Do: func(w World) error { return w.tryThroughLink(os.Symlink, w.Socket, "sock", dialUnix) }},
 		{Name: "send to a socket outside", Do: func(w World) error { return sendDatagram(w.Datagram) }},
 		{Name: "connect to an abstract socket outside", Do: func(w World) error { return dialUnix("@" + w.Abstract) }},
 		{Name: "send packets", Do: func(World) error { return errorOf(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)) }},
@@ -478,8 +478,8 @@ func swapAndBack(path, other string) error {
 
 func putInPlace(path, to string) error { return errors.Join(create(path), os.Rename(path, to)) }
 
-// by makes a link to a file in the workspace and tries something with the link.
-func (w World) by(link func(from, to string) error, file, name string, try func(path string) error) error {
+// tryThroughLink makes a link to a file in the workspace and tries something with the link.
+func (w World) tryThroughLink(link func(from, to string) error, file, name string, try func(path string) error) error {
 	return errors.Join(link(file, w.workspace(name)), try(w.workspace(name)))
 }
 
@@ -560,8 +560,8 @@ func trace(pid int) error {
 	return unix.PtraceSeize(pid)
 }
 
-// cloned starts a process by clone(2), as the kernel sees it.
-func cloned(flags uintptr) error {
+// startByClone starts a process by clone(2), as the kernel sees it.
+func startByClone(flags uintptr) error {
 	runtime.LockOSThread()
 	pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Cloneflags: flags}})
 	if err == nil {

@@ -271,8 +271,8 @@ func setidAttempts() []Attempt {
 	}}}
 	for i, form := range setidForms {
 		all = append(all, Attempt{Name: "leave a setuid program by " + form.name, Do: func(w World) error {
-			user := leave(form.do, w.workspace(fmt.Sprintf("setuid-%d", i)), unix.S_ISUID)
-			group := leave(form.do, w.workspace(fmt.Sprintf("setgid-%d", i)), unix.S_ISGID)
+			user := createWithBit(form.do, w.workspace(fmt.Sprintf("setuid-%d", i)), unix.S_ISUID)
+			group := createWithBit(form.do, w.workspace(fmt.Sprintf("setgid-%d", i)), unix.S_ISGID)
 			if user != nil && group != nil || w.Bare {
 				return errors.Join(user, group)
 			}
@@ -282,8 +282,8 @@ func setidAttempts() []Attempt {
 	return all
 }
 
-// leave creates a file with a bit, and succeeds if it exists.
-func leave(form func(string, uint32) error, path string, bit uint32) error {
+// createWithBit creates a file with a bit, and succeeds if it exists.
+func createWithBit(form func(string, uint32) error, path string, bit uint32) error {
 	err := form(path, bit|0o755)
 	var left unix.Stat_t
 	if failed := unix.Lstat(path, &left); failed != nil {

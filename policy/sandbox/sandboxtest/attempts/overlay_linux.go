@@ -57,10 +57,10 @@ func overlayAttempts() []Attempt {
 			return err
 		}},
 		{Name: "hide what is below a folder by a mark of overlayfs", Do: func(w World) error {
-			return marked(w.workspace("mnt"), "opaque", w.workspace("mnt/.keep"))
+			return setOverlayMark(w.workspace("mnt"), "opaque", w.workspace("mnt/.keep"))
 		}, Unproven: true},
 		{Name: "hide a file by a mark of overlayfs", Do: func(w World) error {
-			return marked(w.workspace("mnt/.keep"), "whiteout", w.workspace("mnt/.keep"))
+			return setOverlayMark(w.workspace("mnt/.keep"), "whiteout", w.workspace("mnt/.keep"))
 		}, Unproven: true},
 		{Name: "lead a folder elsewhere by a mark of overlayfs", Do: func(w World) error {
 			if err := unix.Setxattr(w.workspace("mnt"), "user.overlay.redirect", []byte("/conf"), 0); err != nil {
@@ -92,8 +92,8 @@ func enterOpen(process int) error {
 	return refused
 }
 
-// marked sets a mark reserved for overlayfs, and succeeds if that removes a file.
-func marked(path, mark, gone string) error {
+// setOverlayMark sets a mark reserved for overlayfs, and succeeds if that removes a file.
+func setOverlayMark(path, mark, gone string) error {
 	if err := unix.Setxattr(path, "user.overlay."+mark, []byte("y"), 0); err != nil {
 		return err
 	}

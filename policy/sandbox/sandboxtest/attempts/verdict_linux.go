@@ -24,7 +24,7 @@ const (
 func (a Attempt) Make(w World) {
 	err := a.Do(w)
 	switch {
-	case w.mistaken():
+	case w.mayHitItself():
 		fmt.Println("the victim's number is one of its own")
 		os.Exit(exitMistaken)
 	case err != nil:

@@ -96,9 +96,9 @@ func (w *World) SetVictim(pid int) (err error) {
 	return err
 }
 
-// mistaken reports whether the victim's number belongs to a process inside, because a pid namespace
+// mayHitItself reports whether the victim's number belongs to a process inside, because a pid namespace
 // counts from 1.
-func (w World) mistaken() bool {
+func (w World) mayHitItself() bool {
 	own, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil || own == w.Namespace {
 		return false

@@ -24,7 +24,7 @@ func (e *eventWriter) send(kind string, fields map[string]any) {
 	fields["type"] = kind
 	fields["sequence_number"] = e.next
 	e.next++
-	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, encoded(fields))
+	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, encodeFields(fields))
 	if flusher, canFlush := e.w.(http.Flusher); canFlush {
 		flusher.Flush()
 	}
@@ -48,11 +48,11 @@ func writeEvents(w http.ResponseWriter, answer *model.Response, cut int) {
 func writeJSON(w http.ResponseWriter, status int, answer map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(encoded(answer)) // to a client that may have left
+	_, _ = w.Write(encodeFields(answer)) // to a client that may have left
 }
 
-// encoded returns the fields as JSON, with raw items unchanged. It panics if that fails.
-func encoded(fields map[string]any) json.RawMessage {
+// encodeFields returns the fields as JSON, with raw items unchanged. It panics if that fails.
+func encodeFields(fields map[string]any) json.RawMessage {
 	raw, err := rawitem.Encode(fields)
 	if err != nil {
 		panic(err)

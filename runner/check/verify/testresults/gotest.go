@@ -40,11 +40,11 @@ func (p *goPackage) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "=== "):
 		if m := goBegin().FindStringSubmatch(text); m != nil {
-			p.current, p.namesAll = clean(m[1]), true
+			p.current, p.namesAll = cleanLine(m[1]), true
 		}
 	case strings.Contains(text, "--- "):
 		if m := goEnd().FindStringSubmatch(text); m != nil {
-			p.current = clean(m[2])
+			p.current = cleanLine(m[2])
 			p.recordEnd(p.current, m[1])
 		}
 	case text == "PASS" || text == "FAIL":
@@ -58,7 +58,7 @@ func (p *goPackage) line(text string) {
 		}
 	case p.inRunningList && strings.HasPrefix(text, "\t\t"):
 		if m := goHung().FindStringSubmatch(text); m != nil {
-			name := clean(m[1])
+			name := cleanLine(m[1])
 			p.recordEnd(name, "FAIL")
 			p.keepMessage(name, "", 0, "still ran when the time was over")
 		}
@@ -95,7 +95,7 @@ func (p *goPackage) takeRoom() bool {
 // keepMessage keeps the first message of a test, with its place.
 func (p *goPackage) keepMessage(name, file string, line int, message string) {
 	if t := p.testNamed(name); t != nil && t.Message == "" {
-		t.File, t.Line, t.Message = clean(file), line, clean(message)
+		t.File, t.Line, t.Message = cleanLine(file), line, cleanLine(message)
 	}
 }
 
@@ -163,7 +163,7 @@ func newGoText() *goText {
 func (g *goText) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "# "):
-		g.failedBuild = clean(builtPackage(text[2:]))
+		g.failedBuild = cleanLine(builtPackage(text[2:]))
 	case strings.HasPrefix(text, "?   \t"):
 		g.results.seen = true
 	case strings.HasPrefix(text, "ok  ") || strings.HasPrefix(text, "FAIL"):
@@ -199,10 +199,10 @@ func (g goBuilds) recordError(pkg, text string) bool {
 	file, t := strings.TrimPrefix(m[1], "./"), g[pkg]
 	switch {
 	case t == nil && len(g) < maxPackages:
-		g[pkg] = &Test{Message: clean(m[3])}
+		g[pkg] = &Test{Message: cleanLine(m[3])}
 		g[pkg].setPlace(file, m[2])
 	case t != nil && t.File != file && len(t.OtherFiles) < maxOtherFiles && !slices.Contains(t.OtherFiles, file):
-		t.OtherFiles = append(t.OtherFiles, clean(file))
+		t.OtherFiles = append(t.OtherFiles, cleanLine(file))
 	}
 	return true
 }
@@ -215,7 +215,7 @@ func (g *goText) endPackage(text string) bool {
 		return false
 	}
 	const maxFields = 10
-	name, rest := clean(fields[1]), clean(strings.Join(fields[2:min(len(fields), maxFields)], " "))
+	name, rest := cleanLine(fields[1]), cleanLine(strings.Join(fields[2:min(len(fields), maxFields)], " "))
 	if fields[0] == "ok" {
 		addPackage(name, &g.current, &g.results, nil, !strings.Contains(rest, "[no tests to run]"))
 		return true
@@ -295,7 +295,7 @@ func (g *goJSON) line(text string) {
 		return
 	}
 	for _, name := range []*string{&event.Package, &event.ImportPath, &event.FailedBuild, &event.Test} {
-		*name = clean(*name)
+		*name = cleanLine(*name)
 	}
 	if event.Action == "build-output" {
 		g.builds.recordError(event.ImportPath, strings.TrimSpace(event.Output))

@@ -116,7 +116,7 @@ var junitPlace = lazyregexp.New(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
 
 // addTestCase records a test of a report under the name of its class, or else of its suite.
 func (r *Results) addTestCase(suite string, test element) {
-	group := cmp.Or(test.Classname, clean(suite))
+	group := cmp.Or(test.Classname, cleanLine(suite))
 	name := strings.Trim(group+"."+test.Name, ".")
 	r.addUnit(Class, group)
 	failure := cmp.Or(test.firstBelow("failure"), test.firstBelow("error")) // a test may be skipped after its failure

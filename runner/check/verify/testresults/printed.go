@@ -136,14 +136,14 @@ func (p *toolParser) fullName(groups lineParts) string {
 	if suite := cmp.Or(groups["suite"], p.suite); suite != "" {
 		name = suite + p.suiteSeparator + name
 	}
-	return clean(name)
+	return cleanLine(name)
 }
 
 // enterGroup enters a group of tests, at the depth that its indentation shows. It leaves deeper groups.
 func enterGroup(p *toolParser, groups lineParts) {
 	depth := max(0, (len(groups["in"])-p.indent)/2)
 	if depth < 20 && depth <= len(p.groupPath) {
-		p.groupPath = append(p.groupPath[:depth:depth], clean(groups["name"]))
+		p.groupPath = append(p.groupPath[:depth:depth], cleanLine(groups["name"]))
 	}
 }
 
@@ -205,7 +205,7 @@ func recordFailure(p *toolParser, groups lineParts) {
 
 // recordLoadError adds a file that did not load.
 func recordLoadError(p *toolParser, groups lineParts) {
-	file := clean(cmp.Or(groups["path"], groups["file"]))
+	file := cleanLine(cmp.Or(groups["path"], groups["file"]))
 	p.openFailure(Test{Name: file, File: file, LoadError: true})
 }
 
@@ -223,7 +223,7 @@ func setThrowSite(p *toolParser, groups lineParts) {
 // considerFrame sets the place of the open failures from a line of a stack trace, if that is better.
 func considerFrame(p *toolParser, groups lineParts) {
 	for _, t := range p.openFailures {
-		t.considerPlace(clean(groups["file"]), parseNumber(groups["line"]))
+		t.considerPlace(cleanLine(groups["file"]), parseNumber(groups["line"]))
 	}
 	p.keepReason(groups["says"])
 }

@@ -49,7 +49,7 @@ func (p *pytest) line(text string) {
 		p.partial = p.partial || strings.Contains(text, "Interrupted") || strings.Contains(text, "stopping after")
 	case text[0] == '_' && (p.section == "FAILURES" || p.section == "ERRORS"): // "_____ TestA.test_b _____"
 		if m := pyBlock().FindStringSubmatch(text); m != nil {
-			p.block = clean(m[1])
+			p.block = cleanLine(m[1])
 		}
 	case p.section == "short test summary info":
 		p.summary(text)
@@ -69,7 +69,7 @@ func (p *pytest) headingOrTotal(text string) {
 		return
 	}
 	if m := pySection().FindStringSubmatch(text); m != nil {
-		p.section, p.block, p.began = clean(m[1]), "", true
+		p.section, p.block, p.began = cleanLine(m[1]), "", true
 	}
 }
 
@@ -82,7 +82,7 @@ func (p *pytest) verboseLine(text string) {
 	file, _, _ := strings.Cut(m[1], "::")
 	p.results.addPassed(file) // a file with results was loaded
 	p.results.addUnit(File, file)
-	p.markFile(clean(file), false)
+	p.markFile(cleanLine(file), false)
 	switch m[2] {
 	case "PASSED", "XPASS":
 		p.results.addPassed(m[1])
@@ -99,7 +99,7 @@ func (p *pytest) progressLine(text string) {
 		return
 	}
 	if m[1] != "" {
-		p.file = clean(m[1])
+		p.file = cleanLine(m[1])
 		p.results.addPassed(p.file)
 		p.results.addUnit(File, p.file)
 	}
@@ -144,7 +144,7 @@ func (p *pytest) summary(text string) {
 	if m == nil || !strings.Contains(m[2], ".py") || len(p.summaries) >= maxTests {
 		return
 	}
-	t := Test{Name: clean(m[2]), Message: clean(m[3])}
+	t := Test{Name: cleanLine(m[2]), Message: cleanLine(m[3])}
 	t.File, _, _ = strings.Cut(t.Name, "::")
 	t.LoadError = m[1] == "ERROR" && t.File == t.Name
 	p.summaries = append(p.summaries, t)
@@ -160,7 +160,7 @@ func (p *pytest) findPlace(text string) {
 	if p.places == nil {
 		p.places = map[pyPlace]int{}
 	}
-	at := pyPlace{p.block, clean(m[1])}
+	at := pyPlace{p.block, cleanLine(m[1])}
 	p.places[at] = cmp.Or(p.places[at], parseNumber(m[2]))
 }
 

@@ -51,12 +51,12 @@ type Results struct {
 }
 
 // setPlace sets the file and line of a test.
-func (t *Test) setPlace(file, line string) { t.File, t.Line = clean(file), parseNumber(line) }
+func (t *Test) setPlace(file, line string) { t.File, t.Line = cleanLine(file), parseNumber(line) }
 
 // setMessage sets the reason of a failure, unless there is one.
 func (t *Test) setMessage(text string) {
 	if t.Message == "" {
-		t.Message = clean(text)
+		t.Message = cleanLine(text)
 	}
 }
 
@@ -108,7 +108,7 @@ func (r *Results) addUnit(kind, name string) {
 		r.units = map[unit]bool{}
 	}
 	if len(r.units) < maxScopes {
-		r.units[unit{kind, clean(name)}] = true
+		r.units[unit{kind, cleanLine(name)}] = true
 	}
 }
 
@@ -169,10 +169,10 @@ func (r *Results) passedByName(name string) bool {
 
 // addFailure records a failing test, once for each name. Beyond maxFailing, it only counts them.
 func (r *Results) addFailure(t Test) {
-	t.Name, t.File, t.Message = clean(t.Name), clean(t.File), clean(t.Message)
-	t.Package = clean(t.Package)
+	t.Name, t.File, t.Message = cleanLine(t.Name), cleanLine(t.File), cleanLine(t.Message)
+	t.Package = cleanLine(t.Package)
 	for i := range t.OtherFiles {
-		t.OtherFiles[i] = clean(t.OtherFiles[i])
+		t.OtherFiles[i] = cleanLine(t.OtherFiles[i])
 	}
 	r.partial = r.partial || t.LoadError // tests of a file that does not load did not run
 	if t.Name == "" || r.failing[t.Name] {
@@ -189,10 +189,10 @@ func (r *Results) addFailure(t Test) {
 }
 
 // addPassed records a passed test.
-func (r *Results) addPassed(name string) { addName(&r.passed, clean(name)) }
+func (r *Results) addPassed(name string) { addName(&r.passed, cleanLine(name)) }
 
 // addSkipped records a skipped test.
-func (r *Results) addSkipped(name string) { addName(&r.skipped, clean(name)) }
+func (r *Results) addSkipped(name string) { addName(&r.skipped, cleanLine(name)) }
 
 // addName adds a name to a set, unless the set is full.
 func addName(names *map[string]bool, name string) {
@@ -206,7 +206,7 @@ func addName(names *map[string]bool, name string) {
 
 // addScope records a group of tests that all ran.
 func (r *Results) addScope(s scope) {
-	s.prefix = clean(s.prefix)
+	s.prefix = cleanLine(s.prefix)
 	if len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)
 	}
@@ -233,8 +233,8 @@ func (r *Results) Join(more *Results) {
 	}
 }
 
-// clean returns a text as one visible line of up to maxText bytes.
-func clean(s string) string {
+// cleanLine returns a text as one visible line of up to maxText bytes.
+func cleanLine(s string) string {
 	if len(s) > 4*maxText {
 		s = s[:4*maxText]
 	}

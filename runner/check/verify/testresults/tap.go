@@ -83,7 +83,7 @@ func (p *tap) tapeComment(text string) bool {
 	if m == nil || tapGroup().MatchString(text) || tapCount().MatchString(text) {
 		return false
 	}
-	p.isTape, p.tapeTest, p.lastFailed = true, clean(m[1]), false
+	p.isTape, p.tapeTest, p.lastFailed = true, cleanLine(m[1]), false
 	if name, found := strings.CutPrefix(p.tapeTest, "SKIP "); found {
 		p.skipped = append(p.skipped, name)
 	}
@@ -112,7 +112,7 @@ func (p *tap) enterGroup(depth int, name string) {
 		p.groups = append(p.groups, "")
 	}
 	p.groups = p.groups[:depth+1]
-	p.groups[depth] = clean(name)
+	p.groups[depth] = cleanLine(name)
 }
 
 // recordTest records a test. Its description may end in a directive: # SKIP or # TODO.
@@ -152,7 +152,7 @@ func (p *tap) tapeAssertion(failed bool, description string) {
 		p.passed = append(p.passed, p.tapeTest)
 	case len(p.failed) == 0 || p.lastFailure().Name != p.tapeTest:
 		p.lastFailed = true
-		p.failed = append(p.failed, Test{Name: p.tapeTest, Message: clean(strings.TrimSpace(description))})
+		p.failed = append(p.failed, Test{Name: p.tapeTest, Message: cleanLine(strings.TrimSpace(description))})
 	}
 }
 
@@ -163,7 +163,7 @@ func (p *tap) fullName(depth int, number, description string) string {
 		description = "test " + number
 	}
 	outer := p.groups[:min(depth, len(p.groups))]
-	return clean(strings.Join(append(slices.Clone(outer), strings.ReplaceAll(description, `\#`, "#")), " > "))
+	return cleanLine(strings.Join(append(slices.Clone(outer), strings.ReplaceAll(description, `\#`, "#")), " > "))
 }
 
 // lastFailure returns the last failed test.
@@ -174,7 +174,7 @@ func (p *tap) lastFailure() *Test { return &p.failed[len(p.failed)-1] }
 func (p *tap) blockLine(body string) {
 	t := p.lastFailure()
 	if p.awaitsMessage {
-		t.Message, p.awaitsMessage = clean(body), false
+		t.Message, p.awaitsMessage = cleanLine(body), false
 		return
 	}
 	m := tapSays().FindStringSubmatch(body)
@@ -190,7 +190,7 @@ func (p *tap) blockLine(body string) {
 	case "line":
 		t.Line = parseNumber(m[2])
 	case "file":
-		t.File = clean(m[2])
+		t.File = cleanLine(m[2])
 	default:
 		at := tapIn().FindStringSubmatch(m[2])
 		if at == nil {

@@ -161,7 +161,7 @@ func jestFile(p *toolParser, groups lineParts) {
 	if groups["file"] == "" {
 		return
 	}
-	file := clean(groups["file"])
+	file := cleanLine(groups["file"])
 	p.section, p.suite, p.groupPath, p.openFailures = "files", file, nil, nil
 	p.results.addUnit(File, file)
 	if groups["end"] == "PASS" {
@@ -285,7 +285,7 @@ func nodeAgain(p *toolParser, groups lineParts) {
 // reopenFailure opens a failing test that was named before and has no line yet.
 func reopenFailure(p *toolParser, groups lineParts) {
 	p.openFailures = nil
-	name := clean(groups["name"])
+	name := cleanLine(groups["name"])
 	if p.suite != "" {
 		name = p.fullName(groups)
 	}
@@ -338,7 +338,7 @@ func mochaSetsPlace(p *toolParser, groups lineParts) {
 func cargoTarget(p *toolParser, groups lineParts) {
 	p.suite, p.openFailures = "", nil
 	if groups["suite"] != "" {
-		p.suite = clean(groups["suite"])
+		p.suite = cleanLine(groups["suite"])
 	}
 	if groups["file"] != "" {
 		p.results.addUnit(File, groups["file"])
@@ -366,7 +366,7 @@ func rspecAgain(p *toolParser, groups lineParts) {
 		continueFailures(p, groups)
 	}
 	for _, t := range p.openFailures {
-		t.Name = clean(groups["file"] + " > " + groups["name"])
+		t.Name = cleanLine(groups["file"] + " > " + groups["name"])
 		t.setPlace(groups["file"], groups["line"])
 	}
 	p.openFailures = nil
@@ -384,7 +384,7 @@ func phpunitTotals(p *toolParser, groups lineParts) {
 func unittestLoad(p *toolParser, groups lineParts) {
 	p.openFailures = nil
 	file := strings.ReplaceAll(groups["module"], ".", "/") + ".py"
-	p.openFailure(Test{Name: clean(groups["module"]), File: clean(file), LoadError: true})
+	p.openFailure(Test{Name: cleanLine(groups["module"]), File: cleanLine(file), LoadError: true})
 	p.skipsReason = true
 }
 

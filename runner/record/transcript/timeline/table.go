@@ -37,7 +37,7 @@ func Describe(event transcript.Event) (e Entry) {
 			e.add("; the work was put into the checkout again")
 		}
 	case transcript.RunFinished:
-		e = detail("**run finished**: %s/%s after %s", d.Outcome, d.Reason, transcript.FormatSeconds(d.Seconds)).bad(outcome.Outcome(d.Outcome).ExitCode() != 0).withTexts()
+		e = detail("**run finished**: %s/%s after %s", d.Outcome, d.Reason, transcript.FormatSeconds(d.Seconds)).badIf(outcome.Outcome(d.Outcome).ExitCode() != 0).withTexts()
 		e.Message = d.Message
 	case transcript.Task:
 		e = detail("**task**%s", withPrefix(": ", d.Title)).withTexts(LongText{"Text", d.Text})
@@ -45,18 +45,18 @@ func Describe(event transcript.Event) (e Entry) {
 		e = line("**base** is %s", strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))).withTexts()
 	case transcript.Policy:
 		if len(d.Layers) == 0 {
-			return line("**WARNING**: commands run unconfined, with all rights of this user").bad(true)
+			return line("**WARNING**: commands run unconfined, with all rights of this user").badIf(true)
 		}
-		e = line("**commands are confined**%s%s", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())).bad(d.Unconfined())
+		e = line("**commands are confined**%s%s", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())).badIf(d.Unconfined())
 	case transcript.Setup:
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
-		e = line("**%s**: exit %d after %s", name, d.ExitCode, formatSeconds(d.Seconds)).bad(d.ExitCode != 0)
+		e = line("**%s**: exit %d after %s", name, d.ExitCode, formatSeconds(d.Seconds)).badIf(d.ExitCode != 0)
 		e.addOutput("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)
 	case transcript.HostRequest:
 		if d.Allowed {
 			return detail("**allowed** to reach %s", d.Target)
 		}
-		e = neighbour("**refused** to reach %s%s", d.Target, withPrefix(": ", d.Reason)).bad(true)
+		e = neighbour("**refused** to reach %s%s", d.Target, withPrefix(": ", d.Reason)).badIf(true)
 		e.Host, e.RefusedBy = d.Target, cmp.Or(d.Rule, "no rule allows it")
 		if d.Request != "" {
 			e.add(" The request was " + d.Request + ".")
@@ -74,12 +74,12 @@ func Describe(event transcript.Event) (e Entry) {
 		if d.State == transcript.ServiceReady {
 			return neighbour("**service %s** is ready for %s after %s", d.Name, d.Sandbox, formatSeconds(d.Seconds))
 		}
-		e = neighbour("**service %s** for %s: %s", d.Name, d.Sandbox, d.Reason).bad(true)
+		e = neighbour("**service %s** for %s: %s", d.Name, d.Sandbox, d.Reason).badIf(true)
 	case transcript.MCPServer:
 		if d.State == transcript.MCPReady && d.Reason == "" {
 			return neighbour("**server %s** is ready after %s with %s", d.Name, formatSeconds(d.Seconds), transcript.CountNoun(len(d.Tools), "tool"))
 		}
-		e = neighbour("**server %s** is %s: %s", d.Name, d.State, d.Reason).bad(d.State == transcript.MCPFailed || d.State == transcript.MCPEnded)
+		e = neighbour("**server %s** is %s: %s", d.Name, d.State, d.Reason).badIf(d.State == transcript.MCPFailed || d.State == transcript.MCPEnded)
 	case transcript.Hooks:
 		e = detail("**hooks**: %s", transcript.CountNoun(len(d.Hooks), "hook"))
 	case transcript.HookAnswer:
@@ -97,11 +97,11 @@ func Describe(event transcript.Event) (e Entry) {
 	case transcript.ModelRequest:
 		e = line("**turn %d**", d.Turn)
 	case transcript.ModelRetry:
-		e = line("**attempt %d** failed (%s), again in %s", d.Attempt, d.Error, formatSeconds(d.Wait)).bad(true)
+		e = line("**attempt %d** failed (%s), again in %s", d.Attempt, d.Error, formatSeconds(d.Wait)).badIf(true)
 	case transcript.ModelFailure:
-		e = detail("**request failed** after %s: %s", transcript.CountNoun(d.Attempts, "attempt"), strings.TrimSpace(d.Kind+" "+d.Code)).bad(true)
+		e = detail("**request failed** after %s: %s", transcript.CountNoun(d.Attempts, "attempt"), strings.TrimSpace(d.Kind+" "+d.Code)).badIf(true)
 	case transcript.ModelFallback:
-		e = line("**continues with %s** instead of %s: %s", d.To, d.From, d.Message).bad(true)
+		e = line("**continues with %s** instead of %s: %s", d.To, d.From, d.Message).badIf(true)
 	case transcript.Compaction:
 		e = detail("**conversation shortened** by %s, for %s", d.Method, d.Reason)
 		if d.Reason == transcript.RefusedItems {
@@ -120,7 +120,7 @@ func Describe(event transcript.Event) (e Entry) {
 	case transcript.AgentStarted:
 		e = line("**agent %s** (%s) was started by %s", d.Name, d.Role, d.StartedBy)
 	case transcript.AgentFinished:
-		e = line("**has ended**: %s%s", d.Status, inBrackets(d.Reason)).bad(d.Status == "errored")
+		e = line("**has ended**: %s%s", d.Status, inBrackets(d.Reason)).badIf(d.Status == "errored")
 	case transcript.ToolStarted:
 		e = neighbour("**%s%s**%s", scriptIndent(d.Ref()), d.Tool, withPrefix(" ", d.Topic()))
 	case transcript.ToolFinished:
@@ -143,7 +143,7 @@ func Describe(event transcript.Event) (e Entry) {
 		e = describePublish(d)
 	case transcript.Warning:
 		text := append(document.Format("**warning**"), document.Span{Text: " " + d.Code, PageOnly: true})
-		e = Entry{Line: text, Message: d.Message}.bad(true).withTexts()
+		e = Entry{Line: text, Message: d.Message}.badIf(true).withTexts()
 	default:
 		e = detail("**%s**", string(event.Type))
 	}
@@ -187,7 +187,7 @@ func describePlan(d transcript.Plan) Entry {
 // describeVerify describes a verification table: a row for each check, the last lines of failed checks, and
 // the proofs.
 func describeVerify(d transcript.Verify) Entry {
-	e := line("**verified**: ").bad(d.Attempt > 0 && !d.Passed)
+	e := line("**verified**: ").badIf(d.Attempt > 0 && !d.Passed)
 	if d.Attempt == 0 {
 		e.Line[0].Text = "before the change"
 	}
@@ -258,7 +258,7 @@ func describeInspection(d transcript.Inspection) Entry {
 	if n := len(d.Claims); n > 0 {
 		found = append(found, transcript.CountNoun(n, "claim")+" of the summary not found in the change")
 	}
-	e := line("**inspected**: %s", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")).bad(!d.Empty())
+	e := line("**inspected**: %s", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")).badIf(!d.Empty())
 	e.Detail = d.Empty()
 	return e.withSections(transcript.ChangeState{Inspection: d}, sections.Findings)
 }

@@ -56,8 +56,8 @@ func detail(template string, arguments ...any) Entry {
 	return e
 }
 
-// bad returns the entry, marked as bad on a condition.
-func (e Entry) bad(condition bool) Entry {
+// badIf returns the entry, marked as bad on a condition.
+func (e Entry) badIf(condition bool) Entry {
 	e.Bad = condition
 	return e
 }

@@ -165,7 +165,7 @@ func TestLowerCaseChangesASCIILettersAlone(t *testing.T) {
 		}
 		for _, n := range []int{1, 3, 8} {
 			text := bytes.Repeat([]byte{byte(c), 'Q', 0xff}, n)
-			must.Same(t, bytes.Repeat([]byte{want, 'q', 0xff}, n), lowerCase(true).of(text), c)
+			must.Same(t, bytes.Repeat([]byte{want, 'q', 0xff}, n), lowerCase(true).lower(text), c)
 			must.Same(t, bytes.Repeat([]byte{byte(c), 'Q', 0xff}, n), text, "the text changed")
 		}
 	}

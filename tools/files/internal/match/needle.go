@@ -14,14 +14,14 @@ const maxNeedles = 8
 // required finds the texts that matching lines contain.
 type required struct{ lower lowerCase }
 
-// of returns texts such that every match of the expression contains at least one of them. It returns none if it finds no
+// needlesOf returns texts such that every match of the expression contains at least one of them. It returns none if it finds no
 // such texts. exact means that, conversely, every line with one of them matches.
-func (r required) of(tree *syntax.Regexp) (needles [][]byte, exact bool) {
+func (r required) needlesOf(tree *syntax.Regexp) (needles [][]byte, exact bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		return r.ofLiteral(tree)
 	case syntax.OpCapture, syntax.OpPlus:
-		return r.of(tree.Sub[0])
+		return r.needlesOf(tree.Sub[0])
 	case syntax.OpConcat:
 		for _, found := range r.ofParts(tree) {
 			if needles == nil || shortestLength(found) > shortestLength(needles) { // it probably excludes more lines
@@ -32,7 +32,7 @@ func (r required) of(tree *syntax.Regexp) (needles [][]byte, exact bool) {
 	case syntax.OpAlternate:
 		exact = true
 		for _, sub := range tree.Sub {
-			found, subExact := r.of(sub)
+			found, subExact := r.needlesOf(sub)
 			if len(found) == 0 || len(needles)+len(found) > maxNeedles {
 				return nil, false
 			}
@@ -48,7 +48,7 @@ func (r required) of(tree *syntax.Regexp) (needles [][]byte, exact bool) {
 func (r required) ofParts(tree *syntax.Regexp) (all [][][]byte) {
 	if tree.Op == syntax.OpConcat {
 		for _, sub := range tree.Sub {
-			if found, _ := r.of(sub); len(found) > 0 {
+			if found, _ := r.needlesOf(sub); len(found) > 0 {
 				all = append(all, found)
 			}
 		}
@@ -63,13 +63,13 @@ func (r required) ofLiteral(literal *syntax.Regexp) (needles [][]byte, exact boo
 		if slices.Contains(literal.Rune, utf8.RuneError) { // U+FFFD also matches invalid bytes
 			return nil, false
 		}
-		return [][]byte{r.lower.of([]byte(string(literal.Rune)))}, !bool(r.lower)
+		return [][]byte{r.lower.lower([]byte(string(literal.Rune)))}, !bool(r.lower)
 	}
 	text := longestASCII(literal.Rune)
 	if len(text) == 0 {
 		return nil, false
 	}
-	return [][]byte{r.lower.of(text)}, len(text) == len(literal.Rune)
+	return [][]byte{r.lower.lower(text)}, len(text) == len(literal.Rune)
 }
 
 // foldsCase reports whether case does not matter in an expression or in a part of it.
@@ -106,8 +106,8 @@ func longestASCII(runes []rune) []byte {
 // lowerCase reports whether texts are searched in lower case. False changes nothing.
 type lowerCase bool
 
-// of returns a text with ASCII letters in lower case, and other bytes unchanged.
-func (l lowerCase) of(text []byte) []byte {
+// lower returns a text with ASCII letters in lower case, and other bytes unchanged.
+func (l lowerCase) lower(text []byte) []byte {
 	if !l {
 		return text
 	}

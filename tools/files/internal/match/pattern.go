@@ -46,7 +46,7 @@ func Compile(expression string) (*Pattern, error) {
 	if p.lower {
 		p.outside = &Pattern{expression: compiled, needles: lettersOutsideASCII}
 	}
-	p.needles, p.exact = required{p.lower}.of(tree)
+	p.needles, p.exact = required{p.lower}.needlesOf(tree)
 	p.otherNeedles = required{p.lower}.ofParts(tree)
 	return p, nil
 }
@@ -125,7 +125,7 @@ func (p *Pattern) MatchLines(text []byte) bool {
 	case len(p.needles) == 0:
 		return p.matchPieces(text)
 	}
-	searched := p.lower.of(text)
+	searched := p.lower.lower(text)
 	found := slices.ContainsFunc(p.needles, func(n []byte) bool { return p.matchAround(n, text, searched) })
 	return found || p.outside != nil && p.outside.MatchLines(text)
 }

@@ -41,7 +41,7 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 		return Rules{All: true}, nil
 	}
 	r.Outer, r.prefix = f.ignoreLists, r.prefix+f.path
-	if len(t.existing(f, ".git")) > 0 {
+	if len(t.existingNames(f, ".git")) > 0 {
 		r.Outer = nil
 	}
 	return r, nil
@@ -64,7 +64,7 @@ func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	f = t.Top()
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
-		f = t.withIgnoreFile(f, t.existing(f, ".git", ".gitignore"))
+		f = t.withIgnoreFile(f, t.existingNames(f, ".git", ".gitignore"))
 		isFolder := toFolder || i < len(parts)-1
 		if isIgnored(f.ignoreLists, t.rules.prefix+f.path+part, isFolder, t.rules.IgnoreCase) {
 			return f, true
@@ -74,8 +74,8 @@ func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	return f, false
 }
 
-// existing returns those of names that exist in a folder, in the same order.
-func (t *Tree) existing(f Folder, names ...string) []string {
+// existingNames returns those of names that exist in a folder, in the same order.
+func (t *Tree) existingNames(f Folder, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		_, err := t.root.Lstat(f.path + name)
 		return err != nil
