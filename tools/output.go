@@ -113,7 +113,7 @@ func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 	}
 	var all []string
 	for i, ran := range r.Commands {
-		text, commandUncut := o.finishText(call, ran.Output, ran.Printed, limit/len(r.Commands))
+		text, commandUncut := o.cutWithHeader(call, ran.Output, ran.Printed, limit/len(r.Commands))
 		r.Commands[i].Output, r.Commands[i].Printed = text, nil
 		head := fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", ran.ExitCode, ran.Took.Seconds())
 		uncut.parts = append(uncut.parts, outputPart{text: head})
@@ -128,7 +128,7 @@ func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 // finishPrinted returns a result as the model gets it: Output has also what was in Printed, up to limit bytes. If there
 // is printed output, it also sets the field output of Object.
 func (o *Outputs) finishPrinted(call Call, r Result, limit int) (Result, UncutOutput) {
-	text, uncut := o.finishText(call, r.Output, r.Printed, limit)
+	text, uncut := o.cutWithHeader(call, r.Output, r.Printed, limit)
 	r.Object = o.cleanJSON(r.Object)
 	if r.Printed != nil {
 		if fields, isObject := r.Object.(map[string]any); isObject {
@@ -173,7 +173,7 @@ func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutp
 			texts = append(texts, part.Text)
 		}
 	}
-	text, uncut := o.finishText(call, strings.Join(texts, "\n"), nil, limit)
+	text, uncut := o.cutWithHeader(call, strings.Join(texts, "\n"), nil, limit)
 	shownParts := append([]Part{{Text: text}}, images...)
 	if !uncut.Truncated {
 		shownParts = slices.Clone(r.Parts)
@@ -188,15 +188,13 @@ func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutp
 	return r, uncut
 }
 
-// finishText returns a text for the model, cut to limit bytes. If printed is not nil, output is its header, which is
-// never cut.
-func (o *Outputs) finishText(call Call, output string, printed *Printed, limit int) (string, UncutOutput) {
-	header := ""
+// cutWithHeader returns the header and the printed output for the model, with printed cut to limit bytes. Without
+// printed output, it cuts header instead.
+func (o *Outputs) cutWithHeader(call Call, header string, printed *Printed, limit int) (string, UncutOutput) {
 	if printed == nil {
-		printed = o.asPrinted(call, output)
-	} else {
-		header = o.clean(output)
+		header, printed = "", o.asPrinted(call, header)
 	}
+	header = o.clean(header)
 	text, uncut := o.cutToBudget(call, printed, limit)
 	uncut.parts = []outputPart{{header + text, ""}}
 	if uncut.File != "" {

@@ -49,8 +49,8 @@ func (c *Client) callError(ctx context.Context, call apiCall, err error) error {
 	return e
 }
 
-// replyOf returns the response in an error, and its message with all reasons. It returns nil for an
-// error without a response.
+// replyOf returns the response in an error, and its message with all reasons, or "" if the response has none. It
+// returns nil for an error without a response.
 func replyOf(err error) (*http.Response, string) {
 	if plain, ok := errors.AsType[*gh.ErrorResponse](err); ok {
 		parts := []string{plain.Message}
@@ -173,7 +173,7 @@ var forbiddenRemedies = []struct{ words, remedy string }{
 	{"access blocked", "see the repository's page on the forge"},
 }
 
-// remedy returns what the user can do about an error.
+// remedy returns what the user can do about an error, or "" if the error's message says it already.
 func (c *Client) remedy(e *forge.Error, call apiCall) string {
 	switch e.Kind {
 	case forge.Unauthorized:

@@ -128,7 +128,7 @@ func (c Checkout) variables(user *configurations) map[string]string {
 	return leading
 }
 
-// variable returns the last value of a variable in the environment.
+// variable returns the last value of a variable in the environment, or "" if it is not set.
 func (c Checkout) variable(name string) string {
 	for _, v := range slices.Backward(c.Environ) {
 		if value, is := strings.CutPrefix(v, name+"="); is {

@@ -2,6 +2,7 @@ package v4a
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -60,7 +61,7 @@ func unwrap(text string) (string, error) {
 }
 
 // unwrapOnce removes one wrapping: a heredoc with or without its program, a Markdown fence, or the
-// first line of a notebook cell.
+// first line of a notebook cell. isWrapped is false for text without one.
 func unwrapOnce(text string) (inner string, isWrapped bool) {
 	if inner, isWrapped = heredocBody(text); isWrapped {
 		return inner, true
@@ -92,17 +93,13 @@ func checkEnvelope(text string) (string, error) {
 }
 
 // heredocBody returns the body of a heredoc <<EOF, <<'EOF' or <<"EOF", with or without a program
-// before it, up to a last line that ends in EOF.
-func heredocBody(text string) (_ string, isHeredoc bool) {
+// before it, up to a last line that ends in EOF. isHeredoc is false for any other text.
+func heredocBody(text string) (body string, isHeredoc bool) {
 	command, body, _ := strings.Cut(text, "\n")
 	command = strings.TrimPrefix(strings.TrimPrefix(command, "apply_patch "), "applypatch ")
-	switch strings.TrimSuffix(command, "\r") {
-	case "<<EOF", "<<'EOF'", `<<"EOF"`:
-	default:
-		return "", false
-	}
+	opensHeredoc := slices.Contains([]string{"<<EOF", "<<'EOF'", `<<"EOF"`}, strings.TrimSuffix(command, "\r"))
 	end := strings.LastIndexByte(body, '\n')
-	if end < 0 || !strings.HasSuffix(body, "EOF") {
+	if !opensHeredoc || end < 0 || !strings.HasSuffix(body, "EOF") {
 		return "", false
 	}
 	return strings.TrimSuffix(body[:end], "\r"), true

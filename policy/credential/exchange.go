@@ -26,7 +26,7 @@ func (g *Guard) Exchange(r *http.Request, t reach.Target, onlyCredentials bool) 
 	return exchanged, g.withRequest(r, refusal)
 }
 
-// exchange is Exchange, but its refusal lacks the description of the request.
+// exchange is Exchange, but its refusal lacks the description of the request. One of its results is nil.
 func (g *Guard) exchange(r *http.Request, t reach.Target, onlyCredentials bool) (*Exchange, *Refusal) {
 	out := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()}
 	stripped := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()} // without the placeholders at proper places

@@ -21,7 +21,7 @@ type Guard struct {
 	holdTime     time.Duration // how long CopyClean holds back the last bytes if no further ones arrive; 0 has no limit
 }
 
-// NewGuard makes the guard of a set.
+// NewGuard makes the guard of a set. It returns nil for an empty set; a nil Guard has no credentials.
 func NewGuard(set Set) *Guard {
 	if len(set) == 0 {
 		return nil

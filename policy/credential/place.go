@@ -187,8 +187,8 @@ func (c *Credential) describePlace() string {
 	return description
 }
 
-// RefusePlaceholders refuses a request with a placeholder anywhere outside of its body. Use it for
-// requests that get no credentials.
+// RefusePlaceholders refuses a request with a placeholder anywhere outside of its body. It returns nil for any other
+// request. Use it for requests that get no credentials.
 func (g *Guard) RefusePlaceholders(r *http.Request) *Refusal {
 	if g == nil {
 		return nil

@@ -110,7 +110,7 @@ func ambiguousPath(escaped string) string {
 	return "is escaped over and over"
 }
 
-// ambiguousAtLevel returns the same as ambiguousPath, without decoding the escapes in path.
+// ambiguousAtLevel is ambiguousPath for one level of escapes: it does not decode those in path.
 func ambiguousAtLevel(path string) string {
 	if !utf8.ValidString(path) {
 		return "is no UTF-8"

@@ -40,7 +40,7 @@ func (u *Use) CheckStart(path, dir string, env []string, args ...string) error {
 	return u.logStart(path, dir, env, args)
 }
 
-// gitSubcommand returns git's subcommand after any -c options.
+// gitSubcommand returns git's subcommand after any -c options, or "".
 func gitSubcommand(args []string) string {
 	for len(args) > 2 && args[0] == "-c" {
 		args = args[2:]

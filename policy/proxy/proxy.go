@@ -205,7 +205,7 @@ func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 }
 
 // parseTarget parses the target in the first line of a request and ignores the Host header. problem
-// completes a sentence about the target.
+// completes a sentence about an invalid target, and is "" for a valid one.
 func parseTarget(protocol string, r *http.Request) (t reach.Target, problem string) {
 	switch {
 	case r.URL.Host == "":

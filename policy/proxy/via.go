@@ -134,7 +134,7 @@ func invalidAnswer() *viaError {
 	return &viaError{why: "gives no answer that is one of HTTP", protocol: true}
 }
 
-// askForTunnel sends CONNECT on a connection to a proxy, and returns the tunnel.
+// askForTunnel sends CONNECT on a connection to a proxy, and returns the tunnel, or an error if the proxy refuses.
 func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *viaError) {
 	request := fmt.Sprintf("CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n", t)
 	if proxy.User != nil {

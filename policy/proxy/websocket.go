@@ -32,8 +32,11 @@ func requestsWebSocket(r *http.Request) bool {
 	if len(key) != 1 || len(version) != 1 || len(upgrade) != 1 {
 		return false
 	}
+	if r.ProtoMajor != 1 || r.Method != http.MethodGet {
+		return false
+	}
 	upgrades := strings.EqualFold(upgrade[0], "websocket") && slices.Contains(slices.Collect(connectionOptions(r.Header)), "Upgrade")
-	return r.ProtoMajor == 1 && r.Method == http.MethodGet && version[0] == "13" && isWebSocketKey(key[0]) && upgrades
+	return upgrades && version[0] == "13" && isWebSocketKey(key[0])
 }
 
 // isWebSocketKey reports whether a text is the key of a WebSocket: 16 bytes in base64.

@@ -348,7 +348,7 @@ func machineProcesses() int {
 	return int(info.Procs)
 }
 
-// Kernel returns the release of this system's kernel.
+// Kernel returns the release of this system's kernel, or "" if it is unknown.
 func Kernel() string {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

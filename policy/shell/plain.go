@@ -50,7 +50,8 @@ func appendPlain(list [][]string, stmt *syntax.Stmt) (_ [][]string, unclear stri
 	return nil, "control flow, a subshell or another compound command"
 }
 
-// plainCall returns the words of a simple command made of literal words.
+// plainCall returns the words of a simple command made of literal words. For any other command, unclear names the
+// first other element.
 func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	if len(call.Assigns) > 0 {
 		return nil, "an assignment"
@@ -72,11 +73,11 @@ func plainText(parts []syntax.WordPart, quoted bool) (text, unclear string) {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
+			isCommand := p.Value == "[" // the test command, not a glob
 			switch {
 			case quoted && strings.Contains(p.Value, `\`):
 				return "", "a quotation with escapes"
-			// A single [ is a command, not a glob.
-			case !quoted && (strings.ContainsAny(p.Value, `\*?~{`) || strings.Contains(p.Value, "[") && p.Value != "["):
+			case !quoted && !isCommand && strings.ContainsAny(p.Value, `\*?~{[`):
 				return "", "an unquoted glob, brace, tilde or backslash"
 			}
 			b.WriteString(p.Value)

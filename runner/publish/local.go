@@ -21,7 +21,8 @@ func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.B
 	return requireBranchFits(ctx, to, branch)
 }
 
-// tip returns the branch's tip. It looks in the checkout and in the local repository that git pushes to.
+// tip returns the branch's tip, or nil if there is no such branch. The tip in the local repository that git pushes
+// to has priority over that in the checkout, unless a person made the latter.
 func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	localTip, err := l.Workspace.Checkout().Tip(ctx, branch)
 	if err != nil {
@@ -32,7 +33,8 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 		return nil, err
 	}
 	path, isLocal := target.Local()
-	if !isLocal || localTip != nil && !localTip.MadeByRun() {
+	isByPerson := localTip != nil && !localTip.MadeByRun()
+	if !isLocal || isByPerson {
 		return tipOf(localTip, false), nil
 	}
 	remoteTip, err := gitops.ReadTip(ctx, path, branch)

@@ -51,8 +51,10 @@ func FindProject(env settings.Environment, version string, sources intake.Reposi
 			p.Mode = ToForge
 		}
 	}
+	if p.Mode != ToForge {
+		return p, nil
+	}
 	switch {
-	case p.Mode != ToForge:
 	case name == "":
 		return p, outcome.Stopf(outcome.InvalidInput, "no_repository",
 			"No GitHub repository is known to publish to%s: set repository.name, or use --publish local.", intake.ForeignOrigin(sources.Origin, server))

@@ -126,7 +126,8 @@ func (c fileChange) reject(err error) tools.Result {
 	return tools.Refuse(c.kind + " rejected: " + err.Error())
 }
 
-// askHooks returns the answer of Options.Ask about a plan. The error is that of ctx or of making the diff.
+// askHooks returns the answer of Options.Ask about a plan: a refusal or "", and text for the model or "". The error
+// is that of ctx or of making the diff.
 func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, textBefore string, err error) {
 	if p.options.Ask == nil {
 		return "", "", nil

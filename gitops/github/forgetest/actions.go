@@ -137,7 +137,8 @@ func (w *workflowRun) requestedJobs(c *call) []*actionsJob {
 	return w.newestJobs()
 }
 
-// conclusion returns the status and conclusion of the run. The first unsuccessful job decides.
+// conclusion returns the status of the run, and its conclusion or "" while it runs. The first unsuccessful job
+// decides.
 func (w *workflowRun) conclusion() (status, conclusion string) {
 	conclusion = "success"
 	for _, job := range w.newestJobs() {

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -125,7 +126,7 @@ func (n newReviewComment) refusalReason(files []pullFile) string {
 		return "Body can't be blank"
 	case i < 0:
 		return "Path could not be resolved"
-	case n.Side != "RIGHT" || n.StartSide != "" && n.StartSide != "RIGHT":
+	case n.Side != "RIGHT" || cmp.Or(n.StartSide, "RIGHT") != "RIGHT":
 		return "the forge knows the right side of diffs alone"
 	case !files[i].hasLine(n.Line):
 		return "Line could not be resolved"

@@ -237,10 +237,13 @@ func parseWords(query string) words {
 // covers reports whether a search covers a repository.
 func (w words) covers(r *Repository) bool {
 	owners := append(slices.Clone(w.qualifiers["org"]), w.qualifiers["user"]...)
-	ours := len(owners) == 0 || slices.ContainsFunc(owners, func(owner string) bool { return strings.EqualFold(owner, r.Owner) })
-	archived := w.qualifiers["archived"]
-	return ours && (len(archived) == 0 || archived[0] == strconv.FormatBool(r.Archived)) &&
-		!slices.ContainsFunc(w.qualifiers["topic"], func(topic string) bool { return !slices.Contains(r.Topics, topic) })
+	if len(owners) > 0 && !slices.ContainsFunc(owners, func(owner string) bool { return strings.EqualFold(owner, r.Owner) }) {
+		return false
+	}
+	if archived := w.qualifiers["archived"]; len(archived) > 0 && archived[0] != strconv.FormatBool(r.Archived) {
+		return false
+	}
+	return !slices.ContainsFunc(w.qualifiers["topic"], func(topic string) bool { return !slices.Contains(r.Topics, topic) })
 }
 
 func (w words) matchesIssue(i *issue) bool {

@@ -123,7 +123,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command(), e.text)
 }
 
-// command returns git's subcommand, without the options before it.
+// command returns git's subcommand, without the options before it, or "".
 func (e *gitError) command() string {
 	for i := 0; i < len(e.args); i++ {
 		if e.args[i] != "-c" {

@@ -468,6 +468,10 @@ func withoutCredentials(address string) string {
 // checkSupported returns an error for settings with which a run would have a wrong result. It is called
 // before any change.
 func (s *Settings) checkSupported(l Layout) error {
+	workTree := l.Root
+	if s.worktree != "" {
+		workTree = absolute(l.GitDir, s.worktree)
+	}
 	switch {
 	case s.bare && l.GitDir == l.CommonDir && s.worktree == "":
 		return fmt.Errorf("%s: %w", l.Root, ErrBare)
@@ -478,7 +482,7 @@ func (s *Settings) checkSupported(l Layout) error {
 			Feature: fmt.Sprintf("a partial clone (objects are fetched from %q on demand)", s.promisor),
 			Remedy:  "make a full or a shallow clone (in actions/checkout: no `filter`)",
 		}
-	case s.worktree != "" && absolute(l.GitDir, s.worktree) != l.Root && realPath(absolute(l.GitDir, s.worktree)) != l.Root:
+	case workTree != l.Root && realPath(workTree) != l.Root:
 		return &UnsupportedError{
 			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
 		}

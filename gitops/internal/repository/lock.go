@@ -337,10 +337,11 @@ func (r *Repository) writeMark(f *os.File) error {
 
 // isMark reports whether a lock's text is the whole mark of an agent-ci.
 func isMark(text string) bool {
-	line, rest, ended := strings.Cut(text, "\n")
-	run, _, marks := strings.Cut(line, markText)
+	line, rest, hasEnd := strings.Cut(text, "\n")
+	isOneLine := hasEnd && rest == ""
+	run, _, hasMark := strings.Cut(line, markText)
 	namesRun := strings.HasPrefix(run, "Run ") && strings.HasSuffix(run, " of ")
-	return marks && ended && rest == "" && (run == "" || namesRun)
+	return isOneLine && hasMark && (run == "" || namesRun)
 }
 
 // dropDeadLock removes a lock of an agent-ci that died, and reports whether it is gone. The lock of the
@@ -363,7 +364,10 @@ func dropMarked(path string, isOwnMark func(text string) bool, isAlive func(erro
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
-	if err != nil || !isOwnMark(string(text)) || isAlive(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
+	if err != nil || !isOwnMark(string(text)) {
+		return false, nil
+	}
+	if isAlive(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
 		return false, nil
 	}
 	if !isLockFile(f, path) { // its process has released it since it was opened

@@ -89,7 +89,8 @@ func (c ownerCheck) checkFolder(dir *os.Root, path string, lo, hi int) (why stri
 	}
 }
 
-// checkEntry checks an entry of a folder of checkFolder, with its content.
+// checkEntry describes a file at or below an entry of a folder that has another owner than c.want. why is "" if
+// there is none. Tracked files, skipped paths and files that this process cannot see do not count.
 func (c ownerCheck) checkEntry(dir *os.Root, folder, name string, lo, hi int) (why string, err error) {
 	path, inUntracked := folder+name, folder != "" && lo == hi
 	at, end := c.ix.Named(path, lo, hi)
@@ -103,7 +104,9 @@ func (c ownerCheck) checkEntry(dir *os.Root, folder, name string, lo, hi int) (w
 	if err != nil {
 		return "", nil // it was deleted
 	}
-	if why := c.want.describeOtherOwner(path, info); why != "" || inUntracked || !info.IsDir() {
+	why = c.want.describeOtherOwner(path, info)
+	hasTrackedContent := info.IsDir() && !inUntracked
+	if why != "" || !hasTrackedContent {
 		return why, nil
 	}
 	sub, err := regularfile.OpenFolder(dir, name)

@@ -100,7 +100,10 @@ func (s *Store) EntryIn(tree Tree, name string) (BaseEntry, error) {
 		return entry, nil
 	}
 	target, err := s.objects.BlobBytes(e.ID, maxTarget)
-	if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
+	if errors.As(err, new(*objects.TooLargeError)) {
+		return entry, nil // a link without a Target
+	}
+	if err != nil {
 		return BaseEntry{}, fmt.Errorf("read the link %q of %s: %w", name, s.describeTree(tree), err)
 	}
 	entry.Target = string(target)

@@ -130,7 +130,7 @@ func (w *walk) lstat(name string) (fs.FileInfo, error) {
 func (w *walk) dir() Dir { return w.dirs[len(w.dirs)-1] }
 
 // stepIntoNothing follows an element that is not in the tree. At the end of the path, it returns a
-// new, missing file.
+// new, missing file; before the end, it returns nil.
 func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 	if len(w.pending) > 0 {
 		w.absent = true
@@ -144,7 +144,7 @@ func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 }
 
 // stepOnLink follows a link: it puts the elements of the link's target before the pending ones, and
-// returns no file. If itself is set, it returns the link as a file instead.
+// returns nil. If itself is set, it returns the link as a file instead.
 func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*file, error) {
 	target, err := w.dir().Readlink(name)
 	if err != nil {

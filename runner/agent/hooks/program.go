@@ -80,8 +80,9 @@ func pathsIn(word string) (all []string) {
 		return nil
 	}
 	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return r == '=' || r == ':' || r == ',' }) {
-		if strings.HasPrefix(part, "-") { // an option such as -I/usr/include
-			part = part[max(strings.Index(part, "/"), 0):]
+		slash := strings.Index(part, "/")
+		if strings.HasPrefix(part, "-") && slash > 0 { // an option such as -I/usr/include
+			part = part[slash:]
 		}
 		all = append(all, part)
 	}

@@ -165,8 +165,8 @@ func readFields(head []byte) (fields map[string]field, repaired bool, err error)
 	return fields, repaired, nil
 }
 
-// textOf returns the text of a scalar, or the joined texts of a list. It does not follow aliases, which could
-// expand to far more text than the file has.
+// textOf returns the text of a scalar, the joined texts of a list, or "" for other values. It does not follow
+// aliases, which could expand to far more text than the file has.
 func textOf(value *yaml.Node) string {
 	switch {
 	case value.Kind == yaml.ScalarNode && value.Tag != "!!null":

@@ -84,8 +84,8 @@ func targetNote(r campaign.Row) string {
 // repositoryPattern matches repository names that are safe in an address.
 var repositoryPattern = lazyregexp.New(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
-// pullLink returns the address of a target's pull request on the forge. It does not use the address in a report,
-// which is not trusted.
+// pullLink returns the address of a target's pull request on the forge, or "" if it has none. It does not use the
+// address in a report, which is not trusted.
 func pullLink(server string, r campaign.Row) string {
 	if r.Pull == nil || !repositoryPattern().MatchString(r.Repository) {
 		return ""

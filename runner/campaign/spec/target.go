@@ -73,7 +73,7 @@ func parseTarget(file string, line []byte) (Target, config.Problems) {
 	return t, d.Problems()
 }
 
-// targetNode returns a line as the YAML value of a target.
+// targetNode returns a line as the YAML value of a target, or the problem of a line that is no text or YAML.
 func targetNode(line []byte) (*yaml.Node, *config.Problem) {
 	if line[0] == '{' {
 		return Format().Parse(line)

@@ -193,7 +193,7 @@ func (p *proof) setClasses(files []testsource.File, class, note string) {
 	}
 }
 
-// greenClass returns the class and note of a file with which the check is green on the base.
+// greenClass returns the class of a file with which the check is green on the base, and a note or "".
 func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note string) {
 	switch {
 	case f.Known && !f.HasTests():

@@ -99,7 +99,7 @@ func (c Checks) runOnce(ctx context.Context, s suite, i int, caches string, r *r
 	return ran.Color(), nil
 }
 
-// rerunName returns the part of a log's name that distinguishes reruns.
+// rerunName returns the part of a log's name that distinguishes reruns. It is "" for the first run.
 func rerunName(again int) string {
 	switch again {
 	case 0:

@@ -42,9 +42,14 @@ func (c Change) triggeredEvents(w workflow, from origin) (names []string) {
 
 // acceptsChange reports whether the filters of an event accept the branch and the changed paths.
 func (c Change) acceptsChange(name string, hook *actionlint.WebhookEvent) bool {
+	accepts := true
 	switch {
-	case name == "push" && (isForTagsOnly(hook) || !acceptsBranch(hook, c.Branch) || !acceptsPaths(hook, c.Paths)),
-		strings.HasPrefix(name, "pull_request") && (!acceptsBranch(hook, c.BaseBranch) || !acceptsPaths(hook, c.Paths)):
+	case name == "push":
+		accepts = !isForTagsOnly(hook) && acceptsBranch(hook, c.Branch) && acceptsPaths(hook, c.Paths)
+	case strings.HasPrefix(name, "pull_request"):
+		accepts = acceptsBranch(hook, c.BaseBranch) && acceptsPaths(hook, c.Paths)
+	}
+	if !accepts {
 		return false
 	}
 	isStart := func(t *actionlint.String) bool { return t != nil && t.Value != "closed" && t.Value != "deleted" }

@@ -45,7 +45,8 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// startEarly starts the sandbox's inner process before the configuration is read, to save time.
+// startEarly starts the sandbox's inner process before the configuration is read, to save time. It returns nil for
+// commands without a sandbox.
 func (o Options) startEarly() *sandbox.EarlyProcess {
 	if o.Mode == string(grants.DangerFullAccess) {
 		return nil

@@ -232,10 +232,10 @@ func (w *Workspace) findLanded(ctx context.Context, l landing, anyIncomplete boo
 		if !belongs {
 			continue
 		}
-		isDeleted := file.NewID == ""
-		isComplete := file.NewID == target.ID && file.NewMode == target.Mode
+		isDeleted, hasMode := file.NewID == "", file.NewMode == target.Mode
+		isComplete := hasMode && file.NewID == target.ID
 		isBegun := false
-		if !isComplete && mayBeIncomplete && target.ID != "" && file.NewMode == target.Mode {
+		if mayBeIncomplete && !isComplete && hasMode && target.ID != "" {
 			if isBegun, err = w.checkout.IsBeginning(file.NewID, target.ID); err != nil {
 				return nil, nil, err
 			}
@@ -243,7 +243,8 @@ func (w *Workspace) findLanded(ctx context.Context, l landing, anyIncomplete boo
 		if isComplete || isBegun || isDeleted {
 			ownPaths = append(ownPaths, file.Path)
 		}
-		if isComplete && !isDeleted && !anyIncomplete {
+		isWritten := isComplete && !isDeleted
+		if isWritten && !anyIncomplete {
 			mayBeIncomplete = false
 		}
 	}

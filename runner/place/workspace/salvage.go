@@ -289,8 +289,8 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	return aside, cannotSwitch(branch, w.checkout.MoveBranch(ctx, branch, commit, change))
 }
 
-// whyOnlyBranch returns the reason to move only the branch. err is the error of switching the checkout.
-// whyOnlyBranch returns "" if err is nil, or if moving the branch alone would not help.
+// whyOnlyBranch returns a sentence on why the checkout was not switched to the branch, if moving the branch alone is
+// possible. err is the error of switching. It returns "" for nil and any other error.
 func (w *Workspace) whyOnlyBranch(branch string, err error) string {
 	obstructed, blocked := (*gitops.ObstructedError)(nil), (*blockedError)(nil)
 	stays := outcome.Sentence(w.Name()) + " stays as it was, since "

@@ -300,8 +300,9 @@ func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 	objectStop := ObjectFailure(err)
 	stop, known := errors.AsType[*outcome.Stop](err)
 	hasOutcome := known && stop.Outcome != outcome.InternalError
+	isMissing := isMissingError(err) && !hasOutcome
 	switch {
-	case (isMissingError(err) && !hasOutcome || objectStop != nil) && w.wasRemoved():
+	case (isMissing || objectStop != nil) && w.wasRemoved():
 		return outcome.Stopf(outcome.InternalError, "unexpected", "The checkout %s was deleted or moved during the run, or its git folder was; put it back.", w.root).Because(err)
 	case objectStop != nil:
 		return objectStop

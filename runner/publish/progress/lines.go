@@ -111,7 +111,8 @@ func eventLine(v *transcript.View, e transcript.Event, description timeline.Entr
 // usageStarts has the beginning of the usage in the lines of events.
 var usageStarts = map[transcript.Type]string{transcript.TypeModelRequest: "; so far ", transcript.TypeAgentFinished: "; used "}
 
-// usageSuffix returns the usage so far, as the end of the line of a request, an agent's end or the run's end.
+// usageSuffix returns the usage so far, as the end of the line of a request, an agent's end or the run's end. It
+// returns "" for other events, and if the usage is unknown.
 func usageSuffix(v *transcript.View, e transcript.Event) string {
 	if e.Type == transcript.TypeRunFinished {
 		return totalUsage(v)

@@ -232,7 +232,7 @@ func shareRoom(activity, step string, room int) (shortActivity, shortStep string
 	return fitWidth(activity, room-cellCount(shortStep)), shortStep
 }
 
-// describeActivity returns the current activity in words, and as took its duration and the number of others.
+// describeActivity returns the current activity in words, and as took its duration and the number of others, or "".
 func (s *status) describeActivity(now time.Time) (words, took string) {
 	if s.stopping {
 		return "another Ctrl-C leaves at once", ""

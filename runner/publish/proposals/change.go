@@ -86,8 +86,9 @@ func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
 	return []string{lessons.Path}, nil
 }
 
-// appendProposed adds the proposed lessons to a change, but not to an empty one: lessons alone are no work.
-func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
+// appendProposed returns a change with the proposed lessons, and the added lessons. It adds none to an empty
+// change: lessons alone are no work.
+func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) (with *gitops.ChangeSet, added []memory.Lesson, err error) {
 	if change.Empty() {
 		return change, nil, nil
 	}
@@ -100,7 +101,7 @@ func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) 
 
 // addNewLessons adds lessons that the base lacks to a change that does not touch the lessons file. It returns
 // the change and the added lessons. If the file cannot take them, it warns and adds none.
-func (l *Lessons) addNewLessons(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
+func (l *Lessons) addNewLessons(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (with *gitops.ChangeSet, added []memory.Lesson, err error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
 	if problems := config.Problems(nil); errors.As(err, &problems) {
 		l.warnNotWritten(problems[0].String())
@@ -118,7 +119,7 @@ func (l *Lessons) addNewLessons(ctx context.Context, change *gitops.ChangeSet, a
 		l.warnNotWritten(outcome.WithoutFullStop(err))
 		return change, nil, nil
 	}
-	with, err := l.workspace.Checkout().WithFile(ctx, change, lessons.Path, content)
+	with, err = l.workspace.Checkout().WithFile(ctx, change, lessons.Path, content)
 	return with, all, err
 }
 

@@ -171,8 +171,8 @@ func (f *Folder) runStarted(e Event, d RunStarted) {
 	f.view.Models = []ModelUse{{Price: d.Price}} // the first request has its name
 }
 
-// runResumed begins another lifetime of the run. The event has the length of the lifetimes before, including
-// time without events.
+// runResumed begins another lifetime of the run. The event has the length of the earlier lifetimes, including time
+// after their last events. The longer of that and the time between events counts.
 func (f *Folder) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Finished = nil
@@ -180,7 +180,9 @@ func (f *Folder) runResumed(e Event, d RunResumed) {
 	if d.WorkTree != "" {
 		v.Policy.WorkTree, v.Policy.NoOverlay = d.WorkTree, ""
 	}
-	v.EarlierLifetime = max(v.EarlierLifetime+v.LastEventAt.Sub(v.ResumedAt), time.Duration(d.Seconds*float64(time.Second)))
+	betweenEvents := v.EarlierLifetime + v.LastEventAt.Sub(v.ResumedAt)
+	recorded := time.Duration(d.Seconds * float64(time.Second))
+	v.EarlierLifetime = max(betweenEvents, recorded)
 	v.ResumedAt, v.LastEventAt = e.Time, e.Time
 }
 

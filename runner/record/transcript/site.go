@@ -46,7 +46,7 @@ func (s Site) isValid() bool {
 	return serverAddress().MatchString(s.Server) && repositoryName().MatchString(s.Repository)
 }
 
-// Home returns the page of the repository.
+// Home returns the page of the repository, or "" for an invalid site.
 func (s Site) Home() string {
 	if !s.isValid() {
 		return ""
@@ -54,7 +54,7 @@ func (s Site) Home() string {
 	return s.Server + "/" + s.Repository
 }
 
-// Issue returns the page of an issue, given as OWNER/REPO#N.
+// Issue returns the page of an issue, given as OWNER/REPO#N, or "" for an invalid site or reference.
 func (s Site) Issue(reference string) string {
 	m := issueReference().FindStringSubmatch(reference)
 	if m == nil || !serverAddress().MatchString(s.Server) {
@@ -63,7 +63,7 @@ func (s Site) Issue(reference string) string {
 	return s.Server + "/" + m[1] + "/issues/" + m[2]
 }
 
-// Pull returns the page of a pull request.
+// Pull returns the page of a pull request, or "" for an invalid site or number.
 func (s Site) Pull(number int) string {
 	if !s.isValid() || number <= 0 {
 		return ""
@@ -71,7 +71,7 @@ func (s Site) Pull(number int) string {
 	return fmt.Sprintf("%s/%s/pull/%d", s.Server, s.Repository, number)
 }
 
-// Commit returns the page of a commit. sha must be complete.
+// Commit returns the page of a commit, or "" for an invalid site or an incomplete sha.
 func (s Site) Commit(sha string) string {
 	if !s.isValid() || !commitID().MatchString(sha) {
 		return ""

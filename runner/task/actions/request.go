@@ -103,14 +103,15 @@ func (e *Event) commentRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
-// reviewRequest accepts any review with the command. On a run's branch it also accepts a review
-// that requests changes.
+// reviewRequest returns the request in a review that starts with the command, or why there is none. On a run's
+// branch, a review that requests changes needs no command.
 func (e *Event) reviewRequest(t Triggers) (*Request, string) {
 	if e.Action != "submitted" || e.Review == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review that was %s asks for nothing", e.Action)
 	}
 	words, found := cutCommand(e.Review.Body, t.Command)
-	if !found && e.Review.State == "changes_requested" && strings.HasPrefix(e.PullRequest.Head.Ref, t.BranchPrefix) {
+	isRunsBranch := strings.HasPrefix(e.PullRequest.Head.Ref, t.BranchPrefix)
+	if !found && isRunsBranch && e.Review.State == "changes_requested" {
 		words, found = e.Review.Body, true
 	}
 	if !found {
@@ -148,7 +149,7 @@ func (e *Event) dispatchInputs() map[string]any {
 // InputIssue returns the issue input of a dispatch event, as typed, or "".
 func (e *Event) InputIssue() string { return strings.TrimSpace(inputText(e.dispatchInputs()["issue"])) }
 
-// dispatchRequest reads the input issue or prompt of a dispatch event.
+// dispatchRequest returns the request in the input issue or prompt of a dispatch event, or why there is none.
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
 	r := &Request{Trigger: e.Name, TypedIssue: e.InputIssue(), Prompt: strings.TrimSpace(inputText(e.dispatchInputs()["prompt"]))}
 	if hasIssue, hasPrompt := r.TypedIssue != "", r.Prompt != ""; hasIssue == hasPrompt {

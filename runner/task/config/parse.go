@@ -87,7 +87,7 @@ func nextDocument(decoder *yaml.Decoder) (*yaml.Node, error) {
 	return node, err
 }
 
-// CheckText rejects data other than text, before a parser reads it.
+// CheckText returns the problem of data that is no text, before a parser reads it. It returns nil for text.
 func CheckText(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}

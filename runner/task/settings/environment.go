@@ -59,7 +59,7 @@ func (e Environment) Forge() (api, server string) {
 }
 
 // serverOf returns the root URL of the web pages for an API URL. GitHub's own API is on a separate
-// host. An Enterprise Server has both on one host.
+// host. An Enterprise Server has both on one host. It returns "" for text that is no URL.
 func serverOf(api string) string {
 	u, err := url.Parse(api)
 	if err != nil {

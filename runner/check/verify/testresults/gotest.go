@@ -170,9 +170,11 @@ func (g *goText) line(text string) {
 		if !g.endPackage(text) {
 			g.current.line(text)
 		}
-	case g.failedBuild != "" && g.builds.recordError(g.failedBuild, text): // a compiler error
 	default:
-		g.current.line(text)
+		isCompilerError := g.failedBuild != "" && g.builds.recordError(g.failedBuild, text)
+		if !isCompilerError {
+			g.current.line(text)
+		}
 	}
 }
 

@@ -48,8 +48,8 @@ const (
 	maxRequests    = 50
 )
 
-// requestComment returns the comment with the requests, within its limits. It shortens the requests
-// with shortenRequests until they fit.
+// requestComment returns the hidden comment with the requests, within its limits. It shortens the requests
+// with shortenRequests until they fit, and returns "" if none fits.
 func requestComment(v *transcript.View, earlier []sections.Request) string {
 	all := append([]sections.Request{requestOf(v)}, earlier...)
 	packed := compressRequests(all)

@@ -70,21 +70,22 @@ type chain struct {
 type doubt struct{ before, line position }
 
 // checkNext checks the next line. It returns a *ChainError if that line, or an earlier one, was altered.
-// A wrong digest only raises a doubt, which the next line decides.
+// If the line states a wrong digest, checkNext only sets c.doubt, and the next call decides.
 func (c *chain) checkNext(l Line) error {
 	e, err := l.Event()
 	current := position{l.number, e.Seq, e.Type}
+	statesDigest := e.Prev == c.head // the one of the line before
 	switch wantSeq := c.last.Seq + 1; {
 	case err != nil:
 		return cmp.Or(c.unresolvedError(), error(&ChainError{position: current, err: err, isNoEvent: true}))
-	case c.doubt != nil && e.Prev == c.head: // the digest of the doubtful line is right, so the line before it was altered
+	case c.doubt != nil && statesDigest: // so the doubtful line is unaltered, and the line before that was altered
 		return c.unresolvedError()
 	case c.doubt != nil:
 		return c.doubt.line.alteredError(errors.New("the digest that it states is not that of the line before"))
 	case e.Seq != wantSeq:
 		return current.alteredError(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, wantSeq))
 	}
-	if e.Prev != c.head {
+	if !statesDigest {
 		c.doubt = &doubt{before: c.last, line: current}
 	}
 	c.head, c.last = l.Digest(), current

@@ -156,7 +156,7 @@ var hookVerbs = map[string]string{
 	transcript.HookRewrite: "rewrites", transcript.HookReplace: "replaces the output",
 }
 
-// scriptIndent returns the indentation of a call: calls of scripts are indented.
+// scriptIndent returns the indentation of a call by a script, and "" for a call by the model.
 func scriptIndent(call transcript.CallRef) string {
 	if call.Caller > 0 {
 		return "  "
