@@ -46,8 +46,8 @@ func HeadOf(path string) (branch string, err error) {
 }
 
 // openElsewhere opens a bare or plain repository for reading. The caller closes the store.
-func openElsewhere(path string) (repository.Layout, *objects.Store, error) {
-	l, err := repository.LayoutAt(path)
+func openElsewhere(path string) (l repository.Layout, opened *objects.Store, err error) {
+	l, err = repository.LayoutAt(path)
 	if err != nil {
 		return l, nil, err
 	}

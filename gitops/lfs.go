@@ -22,15 +22,15 @@ type LFSFile = lfs.Object
 
 // OpenLFS opens the content behind a pointer blob of a change set and returns its size. It returns
 // nil if the blob is no pointer or the content is missing.
-func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
-	file, is, err := c.lfsFile(id)
+func (c *Checkout) OpenLFS(ctx context.Context, id string) (content io.ReadCloser, size int64, err error) {
+	file, isPointer, err := c.lfsFile(id)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !is || file.Open == nil {
+	if !isPointer || file.Open == nil {
 		return nil, 0, nil
 	}
-	content, err := file.Open(ctx)
+	content, err = file.Open(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -184,7 +184,8 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	var wanted []LFSFile
 	seen := map[string]bool{}
 	for _, f := range files {
-		if !seen[f.Pointer.OID] && f.Pointer.Size <= worktree.LargestChange && !store.Has(f.Pointer) {
+		isTooLarge := f.Pointer.Size > worktree.LargestChange
+		if !isTooLarge && !seen[f.Pointer.OID] && !store.Has(f.Pointer) {
 			wanted = append(wanted, LFSFile{OID: f.Pointer.OID, Size: f.Pointer.Size})
 		}
 		seen[f.Pointer.OID] = true

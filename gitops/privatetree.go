@@ -44,15 +44,15 @@ func (e *UnreadableError) Error() string {
 // its current state. MakePrivateTree returns the snapshot for Changes and Dirty of the copy, and the
 // unreadable paths, which are missing in the copy. It returns a *SpaceError if the disk is too small, and
 // an *UnreadableError if a tracked path is unreadable.
-func (c *Checkout) MakePrivateTree(ctx context.Context, dir string, now *Snapshot) (*Snapshot, []string, error) {
-	snap, unread, err := c.makePrivateTree(ctx, dir, now)
+func (c *Checkout) MakePrivateTree(ctx context.Context, dir string, now *Snapshot) (snap *Snapshot, unreadable []string, err error) {
+	snap, unreadable, err = c.makePrivateTree(ctx, dir, now)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = c.spaceError(dir)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a private work tree: %w", err)
 	}
-	return snap, unread, nil
+	return snap, unreadable, nil
 }
 
 // makePrivateTree copies the files, moves the copy to the base, and makes its git folder and index.

@@ -197,12 +197,12 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 		}
 	}
 	duration := time.Since(started)
-	switch {
-	case fault == nil:
-	case ctx.Err() != nil:
-		result = failedResult(result, fmt.Sprintf("aborted after %.1f s", duration.Seconds()))
-	default:
-		result = failedResult(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
+	if fault != nil {
+		message := fmt.Sprintf("%s failed: %v", t.Tool, fault)
+		if ctx.Err() != nil {
+			message = fmt.Sprintf("aborted after %.1f s", duration.Seconds())
+		}
+		result = failedResult(result, message)
 	}
 	result, uncut := d.Outputs.finish(t.Call, result)
 	result, uncut = d.askGateAfter(ctx, t, ran, result, uncut)

@@ -129,7 +129,8 @@ func (t *Text) firstFit(b Block, first ID, ways []Tolerance) (Place, bool) {
 	return Place{}, false
 }
 
-// matchesAt compares a block with the lines at a place. For [Indented] it also sets the offset of p.
+// matchesAt reports whether a block fits the lines at a place in the way of the place. For [Indented] it also sets
+// the offset of p.
 func (t *Text) matchesAt(b Block, p *Place) bool {
 	known := false
 	for i, id := 0, p.FirstLine; i < len(b.Lines); i, id = i+1, t.lines[id].next {

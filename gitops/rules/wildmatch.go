@@ -74,7 +74,7 @@ func (m matcher) matchOne(pattern string, p int, t byte) (next int, ok bool, v v
 	}
 }
 
-// matchesByte compares a byte of the pattern with one of the text.
+// matchesByte reports whether byte p of the pattern matches byte t of the text, possibly in the other case.
 func (m matcher) matchesByte(p, t byte) bool {
 	return p == t || m.fold && 'A' <= p && p <= 'Z' && p+'a'-'A' == t
 }

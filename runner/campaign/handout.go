@@ -91,9 +91,9 @@ func (c *CampaignState) UnsettledWave() []Claimed {
 var errNoReport = errors.New("nothing came back of it")
 
 // BookReturned books the reports of the open wave, which ran on another host, and returns those that it
-// booked. The last report of a run counts. over reports whether a run has ended for good. Before that, the
-// host may resume the run: then no missing report is booked, and no failure that can be resumed. A run that
-// is over without a report is booked at its claim.
+// booked. The last report of a run counts. over reports whether a run has ended for good. Until then the host may
+// resume a run that has no report, or a failure that can be resumed, so BookReturned waits. A run that is over
+// without a report is booked at its claim.
 func (l *Ledger) BookReturned(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
 	for _, claimed := range l.Of(c.Name).UnsettledWave() {
 		r := LostReport(claimed, errNoReport)
@@ -103,7 +103,8 @@ func (l *Ledger) BookReturned(c *spec.Campaign, reports []Report, over func(Clai
 				r, found = each, true
 			}
 		}
-		if (!found || r.IsResumable()) && !over(claimed) {
+		mayContinue := !found || r.IsResumable()
+		if mayContinue && !over(claimed) {
 			continue
 		}
 		settled, err := l.Settle(c, r)

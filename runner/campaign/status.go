@@ -101,7 +101,9 @@ type Row struct {
 
 // mustRun reports whether the target still has to run with a template, and can.
 func (e TargetState) mustRun(t Target, template string) bool {
-	return t.Blocker == "" && e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
+	canRun := t.Blocker == "" && e.Claimed == nil
+	hasRun := e.Last != nil && e.Last.Template == template
+	return canRun && (e.Again || !hasRun)
 }
 
 // class returns the target's class. template is the job digest of the plan.

@@ -89,7 +89,8 @@ func (s Settled) identity() (target, template string) { return s.Target, s.Templ
 func slug(text string) string {
 	const most = 30
 	mapped := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
 			return r
 		}
 		return '-'

@@ -192,9 +192,11 @@ func (r *rollout) hourlyLimitReached() bool {
 // pullLimitReached reports whether a limit on open pull requests prevents the start of a target, and stores which one.
 // A target with an open pull request always fits, as it opens no other.
 func (r *rollout) pullLimitReached(t Target) bool {
+	if r.campaignState.TargetState(t.Key).Pull.State == "open" {
+		return false
+	}
 	budget := r.campaign.Budget
 	switch {
-	case r.campaignState.TargetState(t.Key).Pull.State == "open":
 	case budget.OpenPRs > 0 && r.openPulls >= budget.OpenPRs:
 		return r.waitFor(WaitOpen, time.Time{}, "%d pull requests are open, or may be soon", r.openPulls)
 	case budget.OpenPRsPerRepository > 0 && r.openPullsIn[t.Repository] >= budget.OpenPRsPerRepository:

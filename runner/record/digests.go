@@ -188,8 +188,10 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 	for _, recorded := range view.Finished.Files {
 		current, exists := unlisted[recorded.Path]
 		delete(unlisted, recorded.Path)
+		if exists && current == recorded {
+			continue
+		}
 		switch {
-		case exists && current == recorded:
 		case mayDiffer(recorded.Path):
 			checked.Notes = append(checked.Notes, recorded.Path+" was made again by agent-ci publish, and the transcript does not tell its digest")
 		case !exists:

@@ -151,7 +151,8 @@ func (d *Directory) HeadAndTail(name string, head, tail int64) (string, error) {
 // LogName returns the file name for the log of a command. name may contain any characters.
 func LogName(kind string, number int, name string) string {
 	clean := strings.Map(func(c rune) rune {
-		if c == '-' || c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+		switch {
+		case strings.ContainsRune("-_.", c), '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
 			return c
 		}
 		return '-'

@@ -78,7 +78,8 @@ func ResultFromView(v *transcript.View) Result {
 	r.BaseSHA, r.HeadSHA, r.Branch, r.Denied, r.Output = end.BaseSHA, end.HeadSHA, end.Branch, end.Denied, end.Output
 	r.Usage, r.CostUSD = end.Usage, end.CostUSD
 	r.Hooks, r.Agents, r.TranscriptSHA256 = v.Hooks, v.Agents, v.Head
-	r.BeganWork = v.StartedWork() && (len(v.Setup) > 0 || v.Baseline != nil || v.Model != "")
+	ranCommandOrModel := len(v.Setup) > 0 || v.Baseline != nil || v.Model != ""
+	r.BeganWork = v.StartedWork() && ranCommandOrModel
 	r.Plan, r.Warnings = append(r.Plan, v.Plan.Steps...), append(r.Warnings, v.Warnings...)
 	if end.Turns > 0 {
 		r.Models = slices.Clone(v.Models)

@@ -172,7 +172,7 @@ func (s *Store) OwnFiles(ctx context.Context, files []Edit) error {
 }
 
 // Blob opens the content of a blob and returns its size.
-func (s *Store) Blob(id plumbing.Hash) (io.ReadCloser, int64, error) {
+func (s *Store) Blob(id plumbing.Hash) (content io.ReadCloser, size int64, err error) {
 	o, r, err := s.open(plumbing.BlobObject, id)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read a blob: %w", err)

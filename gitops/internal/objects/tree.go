@@ -69,9 +69,10 @@ func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
 func decodeTree(data []byte) ([]Entry, error) {
 	var entries []Entry
 	for len(data) > 0 {
-		mode, rest, ok := bytes.Cut(data, []byte{' '})
-		name, tail, named := bytes.Cut(rest, []byte{0})
-		if !ok || !named || len(tail) < len(plumbing.ZeroHash) {
+		mode, rest, hasMode := bytes.Cut(data, []byte{' '})
+		name, tail, hasName := bytes.Cut(rest, []byte{0})
+		hasID := len(tail) >= len(plumbing.ZeroHash)
+		if !hasMode || !hasName || !hasID {
 			return nil, fmt.Errorf("entry %d is cut", len(entries))
 		}
 		value, err := strconv.ParseUint(string(mode), 8, 32)

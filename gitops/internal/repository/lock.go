@@ -150,7 +150,8 @@ func (r *Repository) Unwritable(movesHead bool) (path string, err error) {
 	return "", nil
 }
 
-// UnwritableAmong is like Unwritable for paths of the work tree that are to be made, replaced or deleted.
+// UnwritableAmong returns the first path or folder that cannot be written, with the reason as the error, to make,
+// replace or delete these paths of the work tree. It returns "" if all can be.
 func (r *Repository) UnwritableAmong(paths []string) (unwritable string, err error) {
 	root, err := os.OpenRoot(r.Root)
 	if err != nil {

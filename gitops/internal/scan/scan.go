@@ -40,7 +40,7 @@ type Tree struct {
 // openPath returns a path of the work tree that is valid in this process, and a function that releases
 // it. An overlay may be mounted where this process cannot reach it by name, so the path goes through
 // an open file.
-func (t Tree) openPath() (string, func() error, error) {
+func (t Tree) openPath() (path string, release func() error, err error) {
 	if t.GitDir == "" { // no overlay
 		return t.Dir.Name(), func() error { return nil }, nil
 	}
@@ -391,9 +391,11 @@ func (s *Scan) reportDeletedRange(lo, hi int) {
 // reportDeleted reports a deleted file, unless git was told to ignore its state or the path is
 // skipped.
 func (s *Scan) reportDeleted(e index.Entry) {
-	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.tree.Skip, e.Path) {
-		s.reportFound(Found{Kind: Deleted, Path: e.Path})
+	isIgnored := e.SkipWorktree || e.AssumeValid
+	if isIgnored || s.settings.Covers(s.tree.Skip, e.Path) {
+		return
 	}
+	s.reportFound(Found{Kind: Deleted, Path: e.Path})
 }
 
 // compareFile compares the index entry i with the file names[n]. there is false if there is no such file. It

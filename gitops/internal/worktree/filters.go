@@ -263,7 +263,10 @@ func (p *sandboxes) convert(ctx context.Context, name string, to direction, path
 // isOptionalFailure reports whether git would use the content unchanged although this filter
 // failed.
 func isOptionalFailure(driver repository.FilterDriver, err error) bool {
-	return !driver.Required() && !driver.LFS() && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)))
+	if driver.Required() || driver.LFS() {
+		return false
+	}
+	return errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError))
 }
 
 // restart replaces what a failed filter wrote to result by the unfiltered content.

@@ -50,10 +50,13 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checked
 		if err != nil {
 			return nil, fmt.Errorf("read %q: %w", d.Path, err)
 		}
-		if here := w.hasPointer(d.Path, p); pointer && plain && (here || !checkedOut) {
-			d.Old = d.New
-			list = append(list, PointerFile{d, p, here})
+		here := w.hasPointer(d.Path, p)
+		wasReplaced := checkedOut && !here
+		if !pointer || !plain || wasReplaced {
+			continue
 		}
+		d.Old = d.New
+		list = append(list, PointerFile{d, p, here})
 	}
 	return list, nil
 }

@@ -62,7 +62,8 @@ func (a *Agent) currentPlan() plan.Plan {
 // changesFiles reports whether a tool is for changing files.
 func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, dialect.Edits) }
 
-// deniedNames translates the names of denied tools to the model's family. If patches are denied, all its edit tools are.
+// deniedNames translates the names of denied tools to the model's family. If patches are denied, so are all of the
+// family's edit tools.
 func (s toolset) deniedNames(names []string) []string {
 	if !s.usesFamily() {
 		return names

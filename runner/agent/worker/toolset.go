@@ -211,7 +211,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	return nil
 }
 
-// newRegistry returns a registry of those of all tools that the job allows.
+// newRegistry returns a registry of the tools in all that the job allows.
 func (a *Agent) newRegistry(all []tools.Tool, external externalTools) (*tools.Registry, error) {
 	registry := tools.New(all...)
 	if err := registry.Restrict(a.allowedNames(external), a.toolset.deniedNames(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {

@@ -377,15 +377,16 @@ func (p *proof) classOf(s treeResult, f testsource.File) (of transcript.Proof) {
 		isRed, wasTested := false, false
 		for _, x := range run.failures {
 			belongs, shared := x.BelongsTo(f)
-			switch {
-			case !belongs:
-			case !p.passesWithChange(x):
-				failsWithChange = true
-			default:
-				isRed, wasTested = true, wasTested || !x.LoadError
-				of.Shared = of.Shared && shared
-				of.Tests = withFailingTest(of.Tests, x.Name)
+			if !belongs {
+				continue
 			}
+			if !p.passesWithChange(x) {
+				failsWithChange = true
+				continue
+			}
+			isRed, wasTested = true, wasTested || !x.LoadError
+			of.Shared = of.Shared && shared
+			of.Tests = withFailingTest(of.Tests, x.Name)
 		}
 		if isRed {
 			redRuns++

@@ -112,7 +112,7 @@ func (b Bundle) requirePublishable(hasToken bool) error {
 		if !wantsDraft {
 			return invalidBundleError("its run ended as %s/%s", end.Outcome, end.Reason)
 		}
-	case outcome.Changed, outcome.VerifyFailed:
+	case outcome.Changed, outcome.VerifyFailed: // with a change, as a rule
 	default:
 		return invalidBundleError("its run ended as %s/%s", end.Outcome, end.Reason)
 	}

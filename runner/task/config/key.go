@@ -356,9 +356,9 @@ func (k *Key) Find(path string) *Key {
 	return found
 }
 
-// findPath returns the key at path, or nil, and the names that path consists of. In a mapping of text, the
-// rest of path is a single name, even with dots. If path leads below a key that must be set as a whole, findPath
-// returns that key and no names.
+// findPath returns the key at path, or nil if it is unknown, and the names that path consists of. In a mapping of
+// text, the rest of path is a single name, even with dots. If path leads below a key that must be set as a whole,
+// findPath returns that key, and nil names.
 func (k *Key) findPath(path string) (found *Key, names []string) {
 	if k.Shape == TextMap {
 		return k.Elem, []string{path}

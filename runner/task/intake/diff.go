@@ -22,13 +22,13 @@ const (
 const maxDiffReads = 3
 
 // ReadDiff reads a pull request and its changed files, both at the same commit.
-func ReadDiff(ctx context.Context, repository forge.Repository, number int) (*forge.PullRequest, []forge.PullFile, error) {
-	pull, err := ReadPullRequest(ctx, repository, number)
+func ReadDiff(ctx context.Context, repository forge.Repository, number int) (pull *forge.PullRequest, files []forge.PullFile, err error) {
+	pull, err = ReadPullRequest(ctx, repository, number)
 	if err != nil {
 		return nil, nil, err
 	}
 	for range maxDiffReads {
-		files, err := repository.PullRequestFiles(ctx, number)
+		files, err = repository.PullRequestFiles(ctx, number)
 		if err != nil {
 			return nil, nil, ForgeFailure(fmt.Sprintf("The diff of pull request #%d cannot be read", number), err)
 		}

@@ -98,8 +98,8 @@ func (s *Source) pullTextsInEvent(pull *forge.PullRequest) (title, body string) 
 	return pull.Title, pull.Body
 }
 
-// pullComments returns the trusted comments below the pull request.
-func (s *Source) pullComments(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
+// pullComments returns the trusted comments below the pull request, as parts of the task and as the forge has them.
+func (s *Source) pullComments(ctx context.Context, pull *forge.PullRequest) (parts []clean.Part, comments []forge.Comment, err error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: pull.Number}
 	issue, err := s.forgeIssue(ctx, ref)
 	if err != nil {

@@ -36,14 +36,16 @@ func Compare(before BaseResults, now *Results, greenNow bool) Change {
 	isGreenWithoutNames := greenNow && !now.hasAny()
 	counted := map[string]bool{}
 	for _, name := range before.Failing {
+		if counted[name] {
+			continue
+		}
+		counted[name] = true
 		switch {
-		case counted[name]:
 		case now.passedByName(name):
 			c.Fixed = append(c.Fixed, name)
 		case isGreenWithoutNames || now.Passed(name):
 			c.Silent = append(c.Silent, name)
 		}
-		counted[name] = true
 	}
 	return c
 }
