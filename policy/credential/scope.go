@@ -32,10 +32,11 @@ func ParseScope(text string) (Scope, error) {
 	}
 	entry, err := reach.ParseEntry(host)
 	if err != nil {
-		var notPrivate error
-		if entry, notPrivate = reach.ParsePrivate(host); notPrivate != nil {
-			return Scope{}, err
+		private, notPrivate := reach.ParsePrivate(host)
+		if notPrivate != nil {
+			return Scope{}, err // the error of ParseEntry explains more
 		}
+		entry = private
 	}
 	path = strings.TrimSuffix(path, "/")
 	if path == "" {

@@ -35,7 +35,7 @@ func (l *letters) load(text string) {
 		c := text[i]
 		folded := lowerLetters[c]
 		if folded == 'x' && isHexNumber(text, i) {
-			n-- // the 0 before it
+			n-- // takes the 0 of 0x back
 			continue
 		}
 		all[n], at[n] = folded, int32(i) // the next one overwrites it, unless it is a letter or a digit

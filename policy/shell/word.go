@@ -140,13 +140,13 @@ func decodeANSIC(s string) (text string, known bool) {
 			s = rest
 			continue
 		}
-		value, isCharacter, rest, err := strconv.UnquoteChar(s, '\'') // otherwise value is a byte
+		value, isMultibyte, rest, err := strconv.UnquoteChar(s, '\'')
 		if err != nil {
 			return b.String() + s, false
 		}
-		if value < 0x80 || isCharacter {
+		if isMultibyte {
 			b.WriteRune(value)
-		} else {
+		} else { // an ASCII character, or a byte such as \xff
 			b.WriteByte(byte(value))
 		}
 		s = rest

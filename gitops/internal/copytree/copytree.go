@@ -76,7 +76,7 @@ func (c *Copier) Path(ctx context.Context, from *os.Root, name string) error {
 	parent, base := path.Split(name)
 	if parent != "" {
 		if err := c.To.MkdirAll(path.Clean(parent), 0o777); err != nil {
-			return ignoreExisting(err)
+			return ignoreExisting(err) // a file in place of a parent stays, and nothing is copied
 		}
 	}
 	return c.inFolder(ctx, from, parent, func(at folder) error { return c.copyEntry(at, base) })

@@ -245,26 +245,12 @@ func ObjectFolders(commonDir string) (list, lost []string, err error) {
 	const deepest = 5 // nesting of alternates, as in git
 	list = []string{commonDir}
 	depth := map[string]int{commonDir: 0}
-	for i := 0; i < len(list); i++ {
-		objects := filepath.Join(list[i], "objects")
-		data, err := regularfile.Read(filepath.Join(objects, "info", "alternates"), regularfile.Small)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for i := 0; i < len(list); i++ { // list grows meanwhile
+		alternates, err := alternatesOf(filepath.Join(list[i], "objects"))
 		if err != nil {
-			return nil, nil, fmt.Errorf("read the alternates of %s: %w", objects, err)
+			return nil, nil, err
 		}
-		for line := range strings.SplitSeq(string(data), "\n") {
-			if line == "" || line[0] == '#' {
-				continue
-			}
-			alternate := absolute(objects, line)
-			if filepath.Base(alternate) != "objects" || strings.HasPrefix(line, `"`) {
-				return nil, nil, &UnsupportedError{
-					Feature: fmt.Sprintf("the alternate object folder %q", line),
-					Remedy:  "run `git repack -a -d` and remove objects/info/alternates",
-				}
-			}
+		for _, alternate := range alternates {
 			dir := filepath.Dir(alternate)
 			if _, seen := depth[dir]; seen || depth[list[i]] == deepest {
 				continue
@@ -278,6 +264,31 @@ func ObjectFolders(commonDir string) (list, lost []string, err error) {
 		}
 	}
 	return list, lost, nil
+}
+
+// alternatesOf returns the absolute paths in the info/alternates of an objects folder.
+func alternatesOf(objects string) (all []string, err error) {
+	data, err := regularfile.Read(filepath.Join(objects, "info", "alternates"), regularfile.Small)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the alternates of %s: %w", objects, err)
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		alternate := absolute(objects, line)
+		if filepath.Base(alternate) != "objects" || strings.HasPrefix(line, `"`) {
+			return nil, &UnsupportedError{
+				Feature: fmt.Sprintf("the alternate object folder %q", line),
+				Remedy:  "run `git repack -a -d` and remove objects/info/alternates",
+			}
+		}
+		all = append(all, alternate)
+	}
+	return all, nil
 }
 
 // QuoteAlternate quotes a path for a colon-separated list of alternates, if needed.

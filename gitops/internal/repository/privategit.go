@@ -26,22 +26,30 @@ func (r *Repository) makePrivate(state string) (err error) {
 	if err == nil {
 		err = r.writeGitDir(r.PrivateDir, r.configText(r.PrivateDir, os.DevNull))
 	}
-	r.controlFiles = map[string][]byte{}
-	for _, name := range [...]string{"config", "info/exclude", attributes, userExcludes, userAttributes} {
-		data, readErr := os.ReadFile(filepath.Join(r.PrivateDir, name))
-		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
-			err = errors.Join(err, readErr)
-		}
-		r.controlFiles[name] = data
+	if err == nil {
+		err = r.readControlFiles()
 	}
-	system, readErr := regularfile.Read("/etc/gitattributes", regularfile.Small)
-	if readErr != nil {
+	if err != nil {
+		return fmt.Errorf("make a private git folder: %w", err)
+	}
+	system, err := regularfile.Read("/etc/gitattributes", regularfile.Small)
+	if err != nil {
 		system = nil // there is none, or it cannot be read
 	}
 	r.attributes = [][]byte{system, r.controlFiles[userAttributes], r.controlFiles[attributes]}
 	r.controlFiles[attributes] = fmt.Appendf(slices.Clip(r.controlFiles[attributes]), "\n* conflict-marker-size=%d\n", MarkSize)
-	if err != nil {
-		return fmt.Errorf("make a private git folder: %w", err)
+	return nil
+}
+
+// readControlFiles reads the existing control files of the private git folder.
+func (r *Repository) readControlFiles() error {
+	r.controlFiles = map[string][]byte{}
+	for _, name := range [...]string{"config", "info/exclude", attributes, userExcludes, userAttributes} {
+		data, err := os.ReadFile(filepath.Join(r.PrivateDir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		r.controlFiles[name] = data
 	}
 	return nil
 }

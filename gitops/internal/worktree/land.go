@@ -160,27 +160,30 @@ type gitCheckout struct {
 	notForGit          []objects.Difference // files that git must not write
 }
 
-// add adds a difference to the input for git. Filtered files and submodules go to others, because
-// git must not write them. known is the stat data of the old file. If a file replaces a submodule,
-// the submodule's folder must be empty; otherwise add returns an *ObstructedError.
+// add adds a difference to the input for git. Filtered files and submodules go to notForGit. known is the stat data
+// of the old file. If a file replaces a submodule, the submodule's folder must be empty; otherwise add returns an
+// *ObstructedError.
 func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
-	switch {
-	case d.Old.Mode == index.Gitlink && d.New.Mode != index.Gitlink:
+	wasSubmodule, isSubmodule := d.Old.Mode == index.Gitlink, d.New.Mode == index.Gitlink
+	isDeleted := d.New.Mode == 0
+	if wasSubmodule && !isSubmodule {
 		err := l.dir.Remove(d.Path)
 		stays := err != nil && !regularfile.Absent(err)
-		if d.New.Mode != 0 && stays {
+		if stays && !isDeleted {
 			return &ObstructedError{Paths: []string{d.Path + "/"}}
 		}
-	case d.Old.Mode != 0 && d.Old.Mode != index.Gitlink:
+	}
+	if d.Old.Mode != 0 && !wasSubmodule {
 		l.oldSides = append(l.oldSides, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
 		l.entries = append(l.entries, index.Entry{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID, Stat: known})
 	}
-	filtered := d.New.Mode != index.Symlink && l.repo.Settings.FilterOf(l.attributes.of(d.Path)) != ""
-	switch {
-	case d.New.Mode == 0: // git deletes a file that is only in oldSides
-	case filtered, d.New.Mode == index.Gitlink:
+	if isDeleted {
+		return nil // git deletes a file that is only in oldSides
+	}
+	isFiltered := d.New.Mode != index.Symlink && l.repo.Settings.FilterOf(l.attributes.of(d.Path)) != ""
+	if isFiltered || isSubmodule {
 		l.notForGit = append(l.notForGit, d)
-	default:
+	} else {
 		l.newSides = append(l.newSides, d.Edit())
 	}
 	return nil

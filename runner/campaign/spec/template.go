@@ -85,21 +85,28 @@ func suggestField(name string) string {
 	return ""
 }
 
-// ValueProblems returns why a target's values do not fit the job: a value is missing, or, if
-// none is, a key does not accept the text.
-func (t Template) ValueProblems(values map[string]string) config.Problems {
-	var problems config.Problems
-	node, filledPaths := cloneNode(t.node), placeholderPaths(t.node)
+// fillFromTarget replaces the placeholders below node by values, and returns a problem for each value that the target
+// lacks.
+func (t Template) fillFromTarget(node *yaml.Node, values map[string]string) (missing config.Problems) {
 	fillPlaceholders(node, func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
 		if !has && isOfTarget(space) {
-			problems = append(problems, t.problemAt(at, path, "needs "+space+"."+name+", which the target lacks", ""))
+			missing = append(missing, t.problemAt(at, path, "needs "+space+"."+name+", which the target lacks", ""))
 		}
 		return value
 	})
-	if len(problems) > 0 {
-		return problems
+	return missing
+}
+
+// ValueProblems returns why a target's values do not fit the job: a value is missing, or, if
+// none is, a key does not accept the text.
+func (t Template) ValueProblems(values map[string]string) config.Problems {
+	node := cloneNode(t.node)
+	if missing := t.fillFromTarget(node, values); len(missing) > 0 {
+		return missing
 	}
+	var problems config.Problems
+	filledPaths := placeholderPaths(t.node)
 	visitTexts(node, "", func(path string, at *yaml.Node) {
 		if !filledPaths[path] {
 			return

@@ -33,8 +33,11 @@ func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow,
 	before := testsBefore(baseRow)
 	tests, err := c.storeResult(ctx, row, i, r)
 	row.Worse = ""
-	if err != nil || tests == nil { // nil: the check did not run
+	if err != nil {
 		return err
+	}
+	if didNotRun := tests == nil; didNotRun {
+		return nil
 	}
 	isGreenNow := transcript.DecidingRun(r.runs).State == "green"
 	difference := testresults.Compare(before, tests.Results, isGreenNow)

@@ -146,11 +146,10 @@ func (p *treePath) ifUnlocked(do func() error) error {
 // folder meanwhile.
 func lockFolder(dir string, flockMode int) (*os.File, error) {
 	for range maxLockRetries {
-		err := os.MkdirAll(dir, 0o700)
-		var folder *os.File
-		if err == nil {
-			folder, err = os.Open(dir)
+		if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
+		folder, err := os.Open(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

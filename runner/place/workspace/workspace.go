@@ -249,7 +249,7 @@ func (w *Workspace) markSnapshot() error {
 		return err
 	}
 	if w.tree.Private() {
-		filetime.Mark() // what the agent changes in submodules is newer than the file
+		filetime.Mark() // waits, so that what the agent changes in submodules is newer than the file
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Endpoint is the result of probing a model's endpoint.
@@ -52,15 +53,9 @@ type trials struct {
 	redact         func(string) string // secrets out of what an endpoint says
 }
 
-// examineEndpoint sends test requests to the model's endpoint, and reports what it can do and which
-// settings a job should have for it.
-func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepared, at model.Endpoint) {
-	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
-	defer cancel()
-	m := p.Job.Model
-	profile := catalog.ProfileAt(m.Name, at.BaseURL)
-	at.Headers, at.IdleLimit, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
-	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
+// newTrials returns trials with the job's settings.
+func newTrials(at model.Endpoint, m job.Model, profile catalog.Profile, redact func(string) string) *trials {
+	t := &trials{at: at, redact: redact, settings: model.Settings{
 		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",
 		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, NoStream: !m.Stream, NoTools: m.WritesTextOnly(),
 	}}
@@ -71,7 +66,18 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	for _, name := range m.Chat {
 		t.settings.ChatQuirks = append(t.settings.ChatQuirks, model.Quirk(name))
 	}
-	configuredQuirks := len(t.settings.ChatQuirks)
+	return t
+}
+
+// examineEndpoint sends test requests to the model's endpoint, and reports what it can do and which
+// settings a job should have for it.
+func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepared, at model.Endpoint) {
+	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
+	defer cancel()
+	m := p.Job.Model
+	profile := catalog.ProfileAt(m.Name, at.BaseURL)
+	at.Headers, at.IdleLimit, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
+	t := newTrials(at, m, profile, p.Record.Redact)
 	if err := t.useWire(m.Wire); err != nil {
 		return // a mistake of the configuration, which examineReadiness reports
 	}
@@ -85,7 +91,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 				"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
 		}
 	}
-	t.proposeSettings(p, configuredQuirks)
+	t.proposeSettings(p, len(m.Chat))
 	t.found.Tokens = t.used.Total()
 	if list := profile.Price; list.Known() {
 		cost := t.used.Cost(list)

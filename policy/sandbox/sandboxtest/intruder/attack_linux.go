@@ -47,8 +47,9 @@ func attack(args []string) error {
 	tried := 0
 	for i, a := range attempts.On(w) {
 		isSample := !a.Unproven && i%7 == 0
-		switch {
-		case tier == "none" && !isSample, a.Hidden && !hides, a.Open[tier] == attempts.CheckedAfterwards:
+		isLeftOut := tier == "none" && !isSample
+		hasNoTarget := a.Hidden && !hides
+		if isLeftOut || hasNoTarget || a.Open[tier] == attempts.CheckedAfterwards {
 			continue
 		}
 		v, err := try(args[0], a)

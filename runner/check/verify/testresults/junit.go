@@ -35,9 +35,10 @@ func ReadJUnit(report io.Reader) (_ *Results, err error) {
 	}
 	results, bounded := &Results{}, &boundedXML{Decoder: xml.NewDecoder(bytes.NewReader(raw))}
 	decoder := xml.NewTokenDecoder(bounded)
-	for err == nil {
+	for err == nil { // ends with io.EOF
 		var root element
-		if err = decoder.Decode(&root); err == nil {
+		err = decoder.Decode(&root)
+		if err == nil {
 			results.addElement(root)
 		}
 	}

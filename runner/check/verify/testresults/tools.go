@@ -219,7 +219,8 @@ func jestSetsLine(p *toolParser, groups lineParts) {
 func jestTotals(p *toolParser, groups lineParts) {
 	addTotals(p, groups)
 	for _, file := range slices.Sorted(maps.Keys(p.files)) {
-		if !p.files[file] && !skippedSome(groups["counts"]) {
+		listsEachTest := p.files[file]
+		if !listsEachTest && !skippedSome(groups["counts"]) {
 			p.results.addScope(scope{prefix: file + p.suiteSeparator})
 		}
 	}
