@@ -57,7 +57,7 @@ var roomKnows = map[string][]string{
 	"runner/place/egress":   {"runner/record", "runner/task/job", "runner/task/settings", "policy"},
 	"runner/place/services": {"runner/record", "runner/task/form", "runner/task/job", "policy"},
 	"runner/setup/doctor": {
-		"runner/place/confine", "runner/place/services", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/agent/access", "runner/record/outcome", "runner/setup/look", "runner/setup/onboard", "runner/setup/preflight", "runner/publish", "runner/record/price", "runner/place/sandboxcommand", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
+		"runner/place/confine", "runner/place/services", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/agent/access", "runner/record/outcome", "runner/setup/look", "runner/setup/onboard", "runner/setup/preflight", "runner/publish", "runner/record/price", "runner/place/sandboxcommand", "runner/task/job", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
 	},
 	"runner/publish/feedback": {"runner/agent/hooks", "runner/task", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops"},
 	"runner/agent/identity":   {"runner/record/boundedfile", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/task/settings"},
