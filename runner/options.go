@@ -1,11 +1,7 @@
 package runner
 
 import (
-	"context"
-	"io"
-
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
-	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/setup/start"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -39,20 +35,4 @@ type Options struct {
 }
 
 // Surroundings is a command's environment.
-type Surroundings struct {
-	Environ  []string // of agent-ci itself
-	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
-	Version  string
-	Stdin    io.Reader
-	// ScriptEngine is the command line of a program that calls engine.Main of tools/code/engine. It
-	// serves models that call tools from scripts. Without it they call each tool directly.
-	ScriptEngine []string
-	Quiet        bool
-	Events       io.Writer // receives each event as a line of JSON; may be nil
-	Progress     io.Writer // receives lines for a person; may be nil
-	// Terminal is Progress's terminal with a status line, or nil.
-	Terminal *progress.Terminal
-	Step     *actions.Step // the step in GitHub Actions; may be nil
-	// ForceStop, when it ends, stops a cancelled run at once, with unfinished work; may be nil.
-	ForceStop context.Context
-}
+type Surroundings = start.Surroundings

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/setup/start"
@@ -23,19 +22,7 @@ type runner struct {
 
 // newRunner returns a runner for one command. id is the new run's id, or "" for a run that exists.
 func newRunner(id string, req start.Request, given settings.Inputs, s Surroundings) *runner {
-	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
-	rec := record.New(id, settings.Secrets(given.Env, nil))
-	rec.DigestsFolder = record.DigestsPath(given.Env.Get)
-	rec.Ephemeral = given.Env.Artifacts() != ""
-	watch := &progress.Watch{Events: s.Events, Step: s.Step}
-	if !s.Quiet {
-		watch.Lines, watch.Terminal = s.Progress, s.Terminal
-	}
-	rec.StepObserver = watch.BeginActivity
-	r := &runner{forceStop: s.ForceStop, Start: &start.Start{
-		Record: rec, Env: given.Env, Source: &settings.Source{Inputs: given, Warn: rec.Warn}, Watch: watch, Version: s.Version, Began: time.Now(),
-		Found: start.Found{Assignment: &start.Assignment{Request: &req}},
-	}}
+	r := &runner{forceStop: s.ForceStop, Start: start.New(id, req, given, s)}
 	r.end = &ending{Found: &r.Found}
 	return r
 }
