@@ -17,6 +17,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
+// privateFolder is agent-ci's own git folder for the repository.
+type privateFolder struct {
+	PrivateDir   string            // its path
+	controlFiles map[string][]byte // original content of its files that control git
+	privateGit   program.Program   // runs in it, with nothing of the user's configuration
+}
+
 // makePrivate makes the private git folder in state. It has the configuration that was read, no
 // hooks, and its own objects.
 func (r *Repository) makePrivate(state string) (err error) {

@@ -18,12 +18,10 @@ import (
 // Repository is the repository of a work tree, with the configuration read by Open.
 type Repository struct {
 	Layout
-	Settings      Settings
-	PrivateDir    string            // path of the private git folder
-	controlFiles  map[string][]byte // original content of the files in Private that control git
-	privateGit    program.Program   // runs in Private, with nothing of the user's configuration
-	attributes    [][]byte          // contents of the attribute files outside the work tree
-	userGit       program.Program   // reads the configuration of the repository, the user and the machine
+	Settings Settings
+	privateFolder
+	attributes    [][]byte        // contents of the attribute files outside the work tree
+	userGit       program.Program // reads the configuration of the repository, the user and the machine
 	forge         string
 	remoteURLs    map[string][]string // cached addresses of remotes, by git command
 	ObjectFolders []string            // git folders with the repository's objects; the first is its own

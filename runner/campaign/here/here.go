@@ -26,11 +26,9 @@ type Options struct {
 	Campaign *spec.Campaign
 	Template string // job digest of the plan
 	Folder   string // folder for run directories
-	Program  string // path of agent-ci
-	Environ  []string
-	Args     []string // further flags of each new run
-	Session  string   // scripted session that answers all runs; "" for the model
-	Now      func() time.Time
+	Command
+	Session string // scripted session that answers all runs; "" for the model
+	Now     func() time.Time
 	// Log receives a line for each started or ended target.
 	Log io.Writer
 	// Output receives the runs' error output. Nil sends it to the runs' logs.
@@ -49,6 +47,13 @@ type Options struct {
 	Resumable func(dir *record.Directory, session string) error
 	// Models lists the runs' models, to compute the cost of lost answers.
 	Models []campaign.Model
+}
+
+// Command starts runs.
+type Command struct {
+	Program string // path of agent-ci
+	Environ []string
+	Args    []string // further flags of each new run
 }
 
 // Schedule is a plan with the ledger that books its runs.

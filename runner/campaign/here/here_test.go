@@ -55,7 +55,7 @@ func hanging(t *testing.T, names ...string) (Schedule, *strings.Builder) {
 	}
 	must.Do(t, ledger.Plan(plan))
 	return Schedule{Ledger: ledger, Plan: plan, Options: Options{
-		Campaign: c, Template: plan.Template, Log: ends, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
+		Campaign: c, Template: plan.Template, Log: ends, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Command: Command{Program: program, Environ: os.Environ()},
 		Now: time.Now, ExitGrace: 100 * time.Millisecond, Resumable: func(*record.Directory, string) error { return errors.New("it cannot") },
 	}}, ends
 }

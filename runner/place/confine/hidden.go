@@ -9,6 +9,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
+// hiddenFiles has the results of the search for files with secrets.
+type hiddenFiles struct {
+	hidden   *grants.Secrets // nil before the first search
+	borrowed []string        // objects folders that the checkout borrowed at that time
+}
+
 // HideSecretFiles finds the files with secrets in the checkout and in policy.writable, and hides them from
 // commands. A resumed run uses the earlier result, because the agent may have changed files since.
 func (s *Sandboxes) HideSecretFiles(ctx context.Context) error {

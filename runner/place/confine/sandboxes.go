@@ -56,12 +56,11 @@ type Sandboxes struct {
 	// HasHooks means that hooks read the workspace while commands run.
 	HasHooks bool
 
-	confinement    record.Confinement
-	private        privateTree
-	services       services.Services
-	sidecars       sidecars
-	hidden         *grants.Secrets              // nil before the first search
-	borrowed       []string                     // objects folders that the checkout borrowed when HideSecretFiles ran
+	confinement record.Confinement
+	private     privateTree
+	services    services.Services
+	sidecars    sidecars
+	hiddenFiles
 	deniedCommands atomic.Int64                 // number of commands that the policy refused
 	exposedBase    string                       // path of the base tree if the agent's commands see it, or ""
 	agentLayer     atomic.Pointer[gitops.Layer] // the overlay of AgentPlace after CloseAgent, or nil

@@ -83,7 +83,7 @@ func (c *openedCampaign) runOptions() (o here.Options, err error) {
 		return o, err
 	}
 	o = here.Options{
-		Campaign: c.Campaign, Program: program, Args: []string{"--publish", publish}, Session: session, Now: time.Now, Log: c.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
+		Campaign: c.Campaign, Command: here.Command{Program: program, Args: []string{"--publish", publish}}, Session: session, Now: time.Now, Log: c.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
 		Models: modelsOf(j, c.Environ), OnForge: publish == "github",
 	}
 	return o, nil
