@@ -61,8 +61,7 @@ func (s *Settings) configuredPushURLs(name string) []string {
 
 // readRemoteURLs returns the addresses of a remote under the user's whole configuration, and caches them. It asks
 // git only if they may differ from the configured ones: git may rewrite addresses, it refuses names that begin with a
-// slash, and newer versions drop the addresses before an empty one. If git refuses a name, the address is "", because
-// git could not push there either.
+// slash, and newer versions drop the addresses before an empty one. If git refuses a name, the address is "".
 func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ...string) ([]string, error) {
 	args := append([]string{"remote", "get-url", "--all"}, append(options, "--", name)...)
 	key := strings.Join(args, " ")
@@ -70,7 +69,7 @@ func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ..
 		return known, nil
 	}
 	urls := slices.Clone(r.Settings.configuredPushURLs(name))
-	if r.Settings.rewritesURLs || strings.HasPrefix(name, "/") || slices.Contains(urls, "") {
+	if r.Settings.rewritesURLs || r.Settings.rewritesPush || strings.HasPrefix(name, "/") || slices.Contains(urls, "") {
 		if err := r.requireRegularFiles(); err != nil {
 			return nil, err
 		}

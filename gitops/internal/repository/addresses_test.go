@@ -2,6 +2,7 @@ package repository_test
 
 import (
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -57,5 +58,24 @@ func TestAddresses(t *testing.T) {
 				t.Errorf("origin %q, pushes %q by %s, %v", opened.Settings.Origin, urls, setting, err)
 			}
 		})
+	}
+}
+
+// A user may configure origin for all repositories. git pushes there, but `git remote` knows no such remote.
+func TestOriginOfUser(t *testing.T) {
+	home := gittest.Repo{T: t, Dir: t.TempDir()}
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home.Dir, "config"))
+	const origin = "[remote \"origin\"]\n\turl = https://git.example/o/r.git\n"
+	for config, pushes := range map[string]string{
+		origin: "https://git.example/o/r.git",
+		origin + "[url \"x:\"]\n\tpushInsteadOf = https://other.example/\n": "",
+	} {
+		home.Write("config", config)
+		opened := must.Get(repository.Open(t.Context(), gittest.Seeded(t).Dir, gittest.Program(t), t.TempDir(), ""))(t)
+		defer opened.Close()
+		urls, _, err := opened.PushesTo(t.Context(), "")
+		if err != nil || !slices.Equal(urls, []string{pushes}) || opened.Settings.Origin != "https://git.example/o/r.git" {
+			t.Errorf("%sorigin %q, pushes %q, %v", config, opened.Settings.Origin, urls, err)
+		}
 	}
 }

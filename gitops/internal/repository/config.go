@@ -58,7 +58,8 @@ type Remotes struct {
 	urls         map[string][]string // by remote, as configured
 	pushURLs     map[string][]string // by remote; git pushes to these if there are some
 	pushRemotes  map[string]string   // by branch; the key "" is remote.pushDefault
-	rewritesURLs bool                // url.*.insteadOf or url.*.pushInsteadOf may rewrite addresses
+	rewritesURLs bool                // url.*.insteadOf may rewrite addresses
+	rewritesPush bool                // url.*.pushInsteadOf may rewrite addresses of pushes
 	Origin       string
 	Fetch        []string // refspecs of all remotes
 }
@@ -263,7 +264,7 @@ func (s *Settings) set(v variable) {
 		}
 		s.keepForCommands(name, v)
 	case "url":
-		s.rewritesURLs = s.rewritesURLs || name == "insteadof" || name == "pushinsteadof"
+		s.rewritesURLs, s.rewritesPush = s.rewritesURLs || name == "insteadof", s.rewritesPush || name == "pushinsteadof"
 	case "submodule":
 		s.keepForCommands(name, v)
 	}
