@@ -113,6 +113,7 @@ func (b *Baselines) PutGreen(key, runID string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("keep a baseline: %w", err)
 	}
+	_ = b.root.Remove(key) // also a pipe, at which the write would block, or a link
 	if err := b.root.WriteFile(key, raw, 0o600); err != nil {
 		return fmt.Errorf("keep a baseline: %w", err)
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +47,13 @@ func TestReusesValidBaselines(t *testing.T) {
 	}
 	if err := b.PutGreen("key", "run-2", now); err != nil || b.GreenRun("key", now) != "run-2" {
 		t.Errorf("kept by another run: %v", err)
+	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(path, "pipe"), 0o600))
+	must.Do(t, os.Symlink(filepath.Join(t.TempDir(), "elsewhere"), filepath.Join(path, "escape")))
+	for _, key := range []string{"pipe", "escape", "link"} {
+		if err := b.PutGreen(key, "run-3", now); err != nil || b.GreenRun(key, now) != "run-3" || b.GreenRun("key", now) != "run-2" {
+			t.Errorf("kept in place of a %s: %v", key, err)
+		}
 	}
 	b.RemoveExpired(time.Now())
 	if b.GreenRun("key", now) == "" {
