@@ -88,9 +88,11 @@ func SearchPathOutside(pathEnv, root string) string {
 // LeadsThrough reports whether a path is in a folder, or reaches its target through the folder. It reports true
 // for a relative path if the current folder is unknown, and for a path with too many links.
 func LeadsThrough(path, folder string) bool {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return true
+	if !filepath.IsAbs(path) { // Abs would remove a link before ".." from others
+		var err error
+		if path, err = filepath.Abs(path); err != nil {
+			return true
+		}
 	}
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
 		folder = real

@@ -23,12 +23,15 @@ func TestSearchPathOutside(t *testing.T) {
 	}
 	for path, want := range map[string]bool{
 		at("tools"): true, at("work2"): true, at("out"): true, at("nowhere"): true, "/": true,
-		at("work"): false, at("work/leads"): false, at("round"): false, at("through"): false, at("work/bin"): false, at("work/not/yet"): false, at("in"): false, at("in/deeper"): false, at("later"): false, at("tools/../work"): false,
+		at("work"): false, at("work/leads"): false, at("round"): false, at("through"): false, at("work/bin"): false, at("work/not/yet"): false, at("in"): false, at("in/deeper"): false, at("later"): false, at("tools/../work"): false, at("in") + "/../../tools": false,
 		"": false, ".": false, "bin": false,
 	} {
 		for _, root := range []string{at("work"), at("root")} {
 			if got := program.SearchPathOutside("/usr/bin:"+path, root); (got == "/usr/bin:"+path) != want || !strings.HasPrefix(got, "/usr/bin") {
 				t.Errorf("SearchPathOutside(%q, %q) = %q", path, root, got)
+			}
+			if filepath.IsAbs(path) && program.LeadsThrough(path, root) == want {
+				t.Errorf("LeadsThrough(%q, %q) = %v", path, root, want)
 			}
 		}
 	}
