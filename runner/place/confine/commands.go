@@ -123,11 +123,18 @@ func (s *Sandboxes) openFor(ctx context.Context, script Script) (*sandbox.Sandbo
 	var opening sync.WaitGroup
 	var box *sandbox.Sandbox
 	var openErr error
-	opening.Go(func() { box, openErr = s.Open(ctx, script.Place) })
+	var panicked any // continues in this goroutine, where it becomes an outcome
+	opening.Go(func() {
+		defer func() { panicked = recover() }()
+		box, openErr = s.Open(ctx, script.Place)
+	})
 	err := func() error {
 		defer opening.Wait() // even after a panic
 		return script.WhileOpening(ctx)
 	}()
+	if panicked != nil {
+		panic(panicked)
+	}
 	if openErr != nil {
 		return nil, openErr
 	}

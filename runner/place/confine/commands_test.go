@@ -82,6 +82,13 @@ func TestFailureWhileOpening(t *testing.T) {
 	if err := must.Err(s.RunScript(t.Context(), script)); err == nil || errors.Is(err, failure) {
 		t.Errorf("without a workspace: %v", err)
 	}
+	s.Job = nil
+	defer func() {
+		if recover() == nil {
+			t.Error("a panic of the other goroutine was lost")
+		}
+	}()
+	_, _ = s.RunScript(t.Context(), script)
 }
 
 func TestRemovesPlaceWithTree(t *testing.T) {
