@@ -59,7 +59,7 @@ func (e *MatchError) Error() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// searchStart returns the part of the message that says where the search began, or "" for the start of the file.
+// searchStart returns the message's part about the start of the search, or "" for the start of the file.
 func (e *MatchError) searchStart() string {
 	if e.searchedBelow == 0 {
 		return ""

@@ -274,7 +274,7 @@ var buildingCaps = []uintptr{0, 1, 3, 4, 8, 12, 21}
 
 // namespaceAttributes returns the attributes of a process in new namespaces. The process has the user
 // number of as, or this process's if as is nil. For user 0 without as, it maps all user numbers, so
-// files keep their owners, unless the machine does not permit that.
+// files keep their owners. Some machines do not permit that.
 func namespaceAttributes(ownNetwork bool, as *User) *syscall.SysProcAttr {
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
 	if ownNetwork {

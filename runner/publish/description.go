@@ -100,8 +100,8 @@ func (p *Proposal) draftReasons() []string {
 	}
 	var before []string
 	for _, row := range p.Verification.Rows {
-		isRed := row.NotRun != transcript.NotConcerned && !transcript.CountsAsGreen(row.After, row.Flaky)
-		if isRed && row.Passed { // it counts as passed, since it was red on the base
+		isConcerned := row.NotRun != transcript.NotConcerned
+		if isConcerned && row.Passed && !transcript.CountsAsGreen(row.After, row.Flaky) { // it counts as passed, since it was red on the base
 			before = append(before, row.Name)
 		}
 	}

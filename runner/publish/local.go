@@ -21,8 +21,8 @@ func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.B
 	return requireBranchFits(ctx, to, branch)
 }
 
-// tip returns the branch's tip, or nil if there is no such branch. The tip in the local repository that git pushes
-// to has priority over that in the checkout, unless a person made the latter.
+// tip returns the branch's tip, or nil if there is no such branch. If git pushes to a local repository, the tip there
+// has priority, unless a person made the one in the checkout.
 func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	localTip, err := l.Workspace.Checkout().Tip(ctx, branch)
 	if err != nil {

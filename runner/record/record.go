@@ -43,8 +43,7 @@ type Record struct {
 // ErrLeft says that the process is exiting without waiting for the run.
 var ErrLeft = errors.New("the process exits without waiting for the run")
 
-// BeginLanding calls note, which records that the run starts to write to the checkout. It returns ErrLeft after
-// Leave.
+// BeginLanding calls note before the run writes to the checkout. After Leave it returns ErrLeft instead.
 func (r *Record) BeginLanding(note func() error) error {
 	if !r.landing.TryLock() {
 		return ErrLeft

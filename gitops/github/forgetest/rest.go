@@ -78,7 +78,7 @@ var routes = map[string]handler{
 func (f *Forge) route() {
 	for pattern, handle := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
-		f.mux.HandleFunc(method+" "+restPrefix+path, f.sendAnswerOf(func(f *Forge, c *call) answer {
+		f.mux.HandleFunc(method+" "+restPrefix+path, f.httpHandler(func(f *Forge, c *call) answer {
 			f.note(pattern, c)
 			if reply, refused := f.admit(c); refused {
 				return reply
@@ -86,15 +86,15 @@ func (f *Forge) route() {
 			return handle(f, c)
 		}))
 	}
-	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.sendAnswerOf(getViewer))
-	f.mux.HandleFunc("GET "+restPrefix+"/search/code", f.sendAnswerOf(searchCode))
-	f.mux.HandleFunc("POST "+graphQLPath, f.sendAnswerOf(answerGraphQL))
+	f.mux.HandleFunc("GET "+restPrefix+viewerPath, f.httpHandler(getViewer))
+	f.mux.HandleFunc("GET "+restPrefix+"/search/code", f.httpHandler(searchCode))
+	f.mux.HandleFunc("POST "+graphQLPath, f.httpHandler(answerGraphQL))
 	f.mux.HandleFunc("GET "+storePath, f.serveStore)
-	f.mux.HandleFunc("/", f.sendAnswerOf(answerUnknown))
+	f.mux.HandleFunc("/", f.httpHandler(answerUnknown))
 }
 
-// sendAnswerOf returns an HTTP handler that sends the answer of handle.
-func (f *Forge) sendAnswerOf(handle handler) http.HandlerFunc {
+// httpHandler returns an HTTP handler that sends the answer of handle.
+func (f *Forge) httpHandler(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // cannot fail: ServeHTTP has read it into memory
 		c := &call{Request: r, body: body, credentials: f.credentialsOf(r)}

@@ -73,8 +73,8 @@ func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout
 	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String() + describeFullDisk(stderr.String(), dir), err: err}
 }
 
-// describeFullDisk returns a text that says that the disk of dir is full, if git could not write a file and does not say
-// why, or "".
+// describeFullDisk returns a text for git's error if the disk of dir is full, or "". git reports that it could not write
+// a file, but not why.
 func describeFullDisk(message, dir string) string {
 	const room = 1 << 20 // git writes until nothing more fits
 	var disk syscall.Statfs_t

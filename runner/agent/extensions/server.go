@@ -233,7 +233,7 @@ func (s *server) recordRestart() error {
 	return s.recordStatus(transcript.MCPServer{State: transcript.MCPReady, Reason: "it was started again"})
 }
 
-// recordNotice records a notice of the server: that its tools changed, or that it ended.
+// recordNotice records a notice of the server: changed tools, or its exit.
 func (s *server) recordNotice(notice mcp.Notice) {
 	s.mu.Lock()
 	ignore := s.closing || s.unreported

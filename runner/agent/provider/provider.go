@@ -1,5 +1,5 @@
 // Package provider decides which models a job uses, with their profiles, their fallbacks and the tools that suit
-// them. It answers from scripted sessions; package access opens the API.
+// them. Scripted makes a model from a scripted session; package access opens the API.
 package provider
 
 import (

@@ -87,8 +87,8 @@ func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.Veri
 	return b
 }
 
-// describeChecks returns the job's checks with notes: the condition of a check, its result on the base commit unless that was
-// green, and whether it must prove the tests.
+// describeChecks returns the job's checks with notes: the condition of a check, a result on the base commit other
+// than green, and whether it must prove the tests.
 func (a *Agent) describeChecks(baseline []transcript.VerifyRow) []briefing.Check {
 	checks := make([]briefing.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {

@@ -42,7 +42,7 @@ func (d *EarlyExit) Await(ctx, forced context.Context, work func() record.Result
 		return result
 	case <-time.After(forcedTimeout):
 	}
-	if !d.mayAbandon() {
+	if !d.tryAbandon() {
 		return <-done
 	}
 	return d.abandonedResult(ctx)
@@ -63,9 +63,9 @@ func (d *EarlyExit) MayConclude() bool {
 	return d.concluded
 }
 
-// mayAbandon reports whether the run may be left: it is not writing its result. From then on the run may not
-// write one.
-func (d *EarlyExit) mayAbandon() bool {
+// tryAbandon marks the run as abandoned, unless it is writing its result, and reports whether it did. An abandoned
+// run may not write a result.
+func (d *EarlyExit) tryAbandon() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.abandoned = !d.concluded

@@ -69,8 +69,8 @@ func newTrials(at model.Endpoint, m job.Model, profile catalog.Profile, redact f
 	return t
 }
 
-// examineEndpoint sends test requests to the model's endpoint, and reports what it can do and which
-// settings a job should have for it.
+// examineEndpoint sends test requests to the model's endpoint, and reports its capabilities and the settings for a
+// job.
 func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepared, at model.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
 	defer cancel()

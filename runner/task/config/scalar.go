@@ -158,8 +158,8 @@ func (s *Span) problemWith(number int64) string {
 	}
 }
 
-// readDecimal stores a number of 0 or more in into. Otherwise it returns a complaint, and the number that was meant,
-// if that is clear.
+// readDecimal stores a number of 0 or more in into. Otherwise it returns a complaint, and the number to write instead,
+// or "".
 func (k *Key) readDecimal(node *yaml.Node, into reflect.Value) (complaint, meant string) {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	isNumber, meant := node.Tag == intTag || node.Tag == floatTag, toPlainDigits(node.Value)
@@ -189,8 +189,8 @@ func (k *Key) readBoolean(node *yaml.Node, into reflect.Value) (complaint, meant
 	return k.wrongType(node), ""
 }
 
-// readDuration stores a positive duration in into. Otherwise it returns a complaint, and the duration that was
-// meant, if that is clear.
+// readDuration stores a positive duration in into. Otherwise it returns a complaint, and the duration to
+// write instead, or "".
 func (k *Key) readDuration(node *yaml.Node, into reflect.Value) (complaint, meant string) {
 	parsed, err := time.ParseDuration(node.Value)
 	switch {

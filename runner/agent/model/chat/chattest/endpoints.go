@@ -128,7 +128,7 @@ func severalCalls(status int, body string) refusal {
 	}
 }
 
-// withoutThought refuses calls that come back without the thought that they came with.
+// withoutThought refuses calls that lack the thought with which the model made them.
 func withoutThought(c *completion) (int, string) {
 	for i, m := range c.Messages {
 		if len(m.Calls) > 0 && (m.Thought == nil || *m.Thought != Thought) {
@@ -158,7 +158,7 @@ func unpaired(c *completion) (int, string) {
 	return 0, ""
 }
 
-// Thought is what the model thinks, where an endpoint tells of it.
+// Thought is the model's thought, at endpoints that show it.
 const Thought = "I look first."
 
 // toolCall is a call of a tool, with its arguments as JSON.
@@ -168,7 +168,7 @@ func runs(command string) toolCall {
 	return toolCall{"shell_command", `{"command":` + quoted(command) + `}`}
 }
 
-// work are the calls of each answer of a run; words end it. tried are those of a trial.
+// work has the calls of each answer of a run. The last answer is a text. tried has the calls of a trial.
 var (
 	work  = [][]toolCall{{runs("cat log.txt"), runs("true")}, {runs("echo made > made.txt")}, {runs("cat made.txt")}}
 	tried = []toolCall{{"report", `{"value":"one"}`}, {"report", `{"value":"two"}`}}
@@ -284,7 +284,7 @@ const (
 	toolCalls   = `"tool_calls"`
 )
 
-// behaviours are those of the endpoints in the table of docs/reference/model.md.
+// behaviours has an entry for each endpoint in the table of docs/reference/model.md.
 var behaviours = map[string]behaviour{
 	"Cerebras": {
 		refuses: []refusal{below(400, `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported","type":"invalid_request_error","param":"validation_error","code":"wrong_api_format"}`, `"reasoning_content":`)},
@@ -456,7 +456,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, s.answer(&c))
 }
 
-// answer is the next one: work, words, and an object where that is asked for.
+// answer returns the next answer: calls, a text, or JSON if the request asks for it.
 func (s *Server) answer(c *completion) string {
 	trial, asks := false, bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("JSON"))
 	for _, tool := range c.Tools {
