@@ -3,6 +3,7 @@
 package must
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -93,7 +94,8 @@ func None[S ~[]E, E any](t Test, list S, words ...any) {
 func Same[T any](t Test, want, got T, words ...any) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {
-		t.Errorf("%swant and got differ:\n%s", joinWords(words), diff.Diff("want", lines(want), "got", lines(got)))
+		differences := string(diff.Diff("want", lines(want), "got", lines(got)))
+		t.Errorf("%swant and got differ:\n%s", joinWords(words), cmp.Or(differences, "both are written as "+string(lines(got))))
 	}
 }
 

@@ -33,7 +33,7 @@ func TestSameReportsDifferences(t *testing.T) {
 		"text in a list": {[]string{"a\nb"}, []string{"a\nc"}, "-b\"}\n+c\"}\n"},
 		"nil and empty":  {[]string(nil), []string{}, "-[]string(nil)\n+[]string{}\n"},
 		"other types":    {1, int64(1), "-int(1)\n+int64(1)\n"},
-		"printed alike":  {now, now.Round(0), ""},
+		"printed alike":  {now, now.Round(0), "both are written as time.Date("},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &reporter{T: t}

@@ -61,6 +61,9 @@ func TestComparesResults(t *testing.T) {
 		for _, now := range all {
 			for _, passing := range all {
 				compare(was, now, passing)
+				if t.Failed() {
+					t.Fatalf("before %q failed, now %q fail and %q pass", was, now, passing)
+				}
 			}
 		}
 	}
