@@ -51,9 +51,7 @@ func buildAndRun(m *testing.M) int {
 func report(t *testing.T, log []byte) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "transcript.jsonl"), log, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, os.WriteFile(filepath.Join(dir, "transcript.jsonl"), log, 0o600))
 	cmd := exec.Command(*binary, "report", dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -66,10 +64,7 @@ func report(t *testing.T, log []byte) string {
 // fixture is a transcript that the tests of the package report know too.
 func fixture(t *testing.T, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile("../../runner/record/transcript/report/testdata/" + name + ".jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := mustGet(os.ReadFile("../../runner/record/transcript/report/testdata/" + name + ".jsonl"))(t)
 	return raw
 }
 
@@ -198,27 +193,20 @@ func open(t *testing.T, path string, s screen) context.Context {
 
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, chromedp.Do(ctx, steps...))
 }
 
 // get is do for what has a value.
 func get[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
 	t.Helper()
-	value, err := chromedp.Run(ctx, action)
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := mustGet(chromedp.Run(ctx, action))(t)
 	return value
 }
 
 // command sends one command of the protocol.
 func command[P, R any](t *testing.T, ctx context.Context, c cdp.Command[P, R], params P) {
 	t.Helper()
-	if _, err := chromedp.Call(ctx, c, params); err != nil {
-		t.Fatal(err)
-	}
+	mustGet(chromedp.Call(ctx, c, params))(t)
 }
 
 // ask evaluates an expression in the page.
@@ -237,10 +225,31 @@ func keep(t *testing.T, name string, content []byte) {
 	if *shots == "" {
 		return
 	}
-	if err := os.MkdirAll(*shots, 0o755); err != nil {
+	mustDo(t, os.MkdirAll(*shots, 0o755))
+	mustDo(t, os.WriteFile(filepath.Join(*shots, name), content, 0o644))
+}
+
+// mustDo ends the test at an error.
+func mustDo(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(*shots, name), content, 0o644); err != nil {
-		t.Fatal(err)
+}
+
+// mustGet returns the value of a call. It ends the test if the call failed.
+func mustGet[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		mustDo(t, err)
+		return value
+	}
+}
+
+// mustBe reports a value that is not want. The test continues.
+func mustBe[T comparable](t *testing.T, want, got T, what string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %+v, want %+v", what, got, want)
 	}
 }

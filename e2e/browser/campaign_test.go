@@ -24,9 +24,7 @@ func campaign(t *testing.T) string {
 		t.Fatalf("agent-ci campaign status: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "campaign.html")
-	if err := os.WriteFile(path, out, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, os.WriteFile(path, out, 0o600))
 	return path
 }
 
@@ -73,9 +71,7 @@ func TestTargetsAreFilteredAndSorted(t *testing.T) {
 	do(t, ctx, chromedp.Evaluate[chromedp.Void]("(document.getElementById('state').value = '', document.getElementById('state').dispatchEvent(new Event('change')))"))
 	do(t, ctx, chromedp.Focus(chromedp.CSS("#rows thead th:nth-child(3) button")), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter))
 	want("pull requests, the last one first", "40 targets", 40, "octo-org/service-18")
-	if sorted := ask[string](t, ctx, "document.querySelector('#rows thead th:nth-child(3)').ariaSort"); sorted != "descending" {
-		t.Errorf("the column says that it is %s", sorted)
-	}
+	mustBe(t, "descending", ask[string](t, ctx, "document.querySelector('#rows thead th:nth-child(3)').ariaSort"), "the order that the column names")
 	if links := ask[[]string](t, ctx, "[...document.querySelectorAll('#rows a')].map((a) => a.href)"); len(links) != 4 || links[0] != "https://github.com/octo-org/service-18/pull/118" {
 		t.Errorf("the links are %q", links)
 	}

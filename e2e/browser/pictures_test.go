@@ -41,9 +41,7 @@ func TestPictures(t *testing.T) {
 	}
 	file := func(name string, page []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, page, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustDo(t, os.WriteFile(path, page, 0o600))
 		return path
 	}
 	for _, p := range []struct {
@@ -67,9 +65,7 @@ func TestPictures(t *testing.T) {
 			if len(picture) > largestPicture {
 				t.Errorf("%s has %d bytes, more than %d", name, len(picture), largestPicture)
 			}
-			if err := os.WriteFile(filepath.Join(*pictures, name), picture, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			mustDo(t, os.WriteFile(filepath.Join(*pictures, name), picture, 0o644))
 		}
 	}
 }
@@ -77,10 +73,7 @@ func TestPictures(t *testing.T) {
 // terminalPage shows what the run printed, from its first line of progress on.
 func terminalPage(t *testing.T) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(*terminal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := mustGet(os.ReadFile(*terminal))(t)
 	_, printed, found := strings.Cut(string(raw), "\nagent-ci: ")
 	if !found {
 		t.Fatalf("no line of progress in %s", *terminal)
@@ -97,10 +90,7 @@ func unfoldCall(element, tool string) string {
 // pullRequestPage shows the body of a pull request.
 func pullRequestPage(t *testing.T, file string) []byte {
 	t.Helper()
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := mustGet(os.ReadFile(file))(t)
 	return []byte("<!doctype html><meta charset=utf-8><style>" + style(t, "pull_request.css") + "</style><main>" + shown(t, source) + "</main>")
 }
 
@@ -130,10 +120,7 @@ func wayPage(t *testing.T) []byte {
 
 func style(t *testing.T, name string) string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := mustGet(os.ReadFile(filepath.Join("testdata", name)))(t)
 	return string(raw)
 }
 
@@ -142,9 +129,7 @@ func shown(t *testing.T, source []byte) string {
 	t.Helper()
 	var page bytes.Buffer
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe(), html.WithHardWraps()))
-	if err := markdown.Convert(source, &page); err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, markdown.Convert(source, &page))
 	// An alert is GitHub's own; to Markdown it is a quotation.
 	return strings.NewReplacer(
 		"<blockquote>\n<p>[!NOTE]<br>", `<blockquote class="note"><p><b>Note</b><br>`,
@@ -156,10 +141,7 @@ func shown(t *testing.T, source []byte) string {
 // small is a PNG with the 256 colours that a page of text gets along with.
 func small(t *testing.T, raw []byte) []byte {
 	t.Helper()
-	full, err := png.Decode(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := mustGet(png.Decode(bytes.NewReader(raw)))(t)
 	bounds := full.Bounds()
 	reduced := image.NewPaletted(bounds, commonColours(full))
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
@@ -168,9 +150,7 @@ func small(t *testing.T, raw []byte) []byte {
 		}
 	}
 	var out bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, reduced); err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, reduced))
 	return out.Bytes()
 }
 

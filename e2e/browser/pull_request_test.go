@@ -14,9 +14,7 @@ import (
 // each check came out without a swipe, and links that lead to what the run made.
 func TestPullRequestOnAPhone(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "body.html")
-	if err := os.WriteFile(page, pullRequestPage(t, "../../runner/record/transcript/body/testdata/body_full.md"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, os.WriteFile(page, pullRequestPage(t, "../../runner/record/transcript/body/testdata/body_full.md"), 0o600))
 	ctx := open(t, page, screens[0])
 	if text := ask[string](t, ctx, "document.querySelector('main').innerText.trim()"); !strings.HasPrefix(text, "⚠️ 1 check passes, check lint fails as before, 21 s\n") || !strings.Contains(text, "\nFixes #7\n") {
 		t.Errorf("the body begins with %.60q", text)

@@ -72,9 +72,7 @@ func TestSearch(t *testing.T) {
 	ctx := open(t, report(t, fixture(t, "ordinary")), screens[2])
 	want := func(what string, w found) {
 		t.Helper()
-		if got := look(t, ctx); got != w {
-			t.Errorf("%s: %+v, want %+v", what, got, w)
-		}
+		mustBe(t, w, look(t, ctx), what)
 	}
 	want("at first", found{"26 entries", 26})
 	command(t, ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: "rawKeyDown", Key: "/", Code: "Slash", WindowsVirtualKeyCode: 191})
@@ -101,22 +99,14 @@ func TestFolding(t *testing.T) {
 		t.Helper()
 		return ask[int](t, ctx, "document.querySelectorAll('#entries details[open]').length")
 	}
-	if got := open(); got != 1 {
-		t.Errorf("%d entries are unfolded at first, want the patch", got)
-	}
+	mustBe(t, 1, open(), "unfolded entries at first, which is the patch")
 	do(t, ctx, chromedp.Focus(chromedp.CSS("#e14 summary")), chromedp.KeyEvent(kb.Enter))
-	if got := open(); got != 2 {
-		t.Errorf("%d entries are unfolded after Enter on one", got)
-	}
+	mustBe(t, 2, open(), "unfolded entries after Enter on one")
 	do(t, ctx, chromedp.Click(chromedp.CSS("#unfold")))
 	all := ask[int](t, ctx, "document.querySelectorAll('#entries details').length")
-	if got := open(); got != all {
-		t.Errorf("%d of %d entries are unfolded by the button", got, all)
-	}
+	mustBe(t, all, open(), "unfolded entries after the button")
 	do(t, ctx, chromedp.Click(chromedp.CSS("#fold")))
-	if got := open(); got != 0 {
-		t.Errorf("%d entries are unfolded after folding all", got)
-	}
+	mustBe(t, 0, open(), "unfolded entries after folding all")
 }
 
 // outside are the pages that links may lead to.
@@ -222,9 +212,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	keep(t, "side-by-side.png", get(t, ctx, chromedp.Screenshot(chromedp.CSS("#e19"))))
 	do(t, ctx, chromedp.Click(chromedp.CSS("#beside")), chromedp.Click(chromedp.CSS("#beside")), chromedp.Click(chromedp.CSS("#beside")))
-	if again := where(); again != unified {
-		t.Errorf("unified again: %+v, want %+v", again, unified)
-	}
+	mustBe(t, unified, where(), "unified again")
 }
 
 func TestPrinted(t *testing.T) {
@@ -266,14 +254,10 @@ func TestKeyboard(t *testing.T) {
 	ctx := open(t, report(t, fixture(t, "ordinary")), screens[2])
 	tab := func() { do(t, ctx, chromedp.KeyEvent(kb.Tab)) }
 	tab()
-	if got := ask[string](t, ctx, "document.activeElement.className"); got != "skip" {
-		t.Errorf("the first stop is %q, want the link to the timeline", got)
-	}
+	mustBe(t, "skip", ask[string](t, ctx, "document.activeElement.className"), "the first stop, a link to the timeline")
 	do(t, ctx, chromedp.KeyEvent(kb.Enter))
 	tab()
-	if got := ask[string](t, ctx, "document.activeElement.id"); got != "search" {
-		t.Errorf("the stop after the link is %q, want the search", got)
-	}
+	mustBe(t, "search", ask[string](t, ctx, "document.activeElement.id"), "the stop after the link")
 	outline := ask[string](t, ctx, "getComputedStyle(document.activeElement).outlineStyle")
 	if outline == "none" {
 		t.Error("the focus cannot be seen")
@@ -303,9 +287,7 @@ func long(t *testing.T, events int) []byte {
 func renumbered(t *testing.T, line []byte, seq, by int) []byte {
 	t.Helper()
 	var event map[string]any
-	if err := json.Unmarshal(line, &event); err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, json.Unmarshal(line, &event))
 	event["seq"] = seq
 	data := event["data"].(map[string]any)
 	for _, name := range []string{"turn", "number"} {
@@ -316,19 +298,13 @@ func renumbered(t *testing.T, line []byte, seq, by int) []byte {
 	if output, ok := data["output"].(string); ok {
 		data["output"] = output + strings.Repeat(fmt.Sprintf("ok  \texample.com/widgets/part%d\t0.012s\n", seq), 100)
 	}
-	raw, err := json.Marshal(event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := mustGet(json.Marshal(event))(t)
 	return append(raw, '\n')
 }
 
 func TestLongRun(t *testing.T) {
 	path := report(t, long(t, 5000))
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := mustGet(os.Stat(path))(t)
 	if info.Size() > 6_000_000 {
 		t.Errorf("the page has %d bytes", info.Size())
 	}

@@ -28,9 +28,7 @@ func TestWhatIsSaidOnAPage(t *testing.T) {
 	} {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "said.html")
-			if err := os.WriteFile(page, pullRequestPage(t, "../../runner/publish/"+c.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			mustDo(t, os.WriteFile(page, pullRequestPage(t, "../../runner/publish/"+c.file), 0o600))
 			ctx := open(t, page, screens[0])
 			text := ask[string](t, ctx, "document.querySelector('main').innerText.trim()")
 			if !strings.HasPrefix(text, c.begins) || strings.Contains(text, "agent-ci: ") {
