@@ -125,27 +125,20 @@ func TestIgnoresPlantedObject(t *testing.T) {
 	must.Fail(t, "", must.Err(exec.Command(gittest.Program(t), "-C", r.Dir, "rev-parse", "-q", "--verify", "agent-ci/x").CombinedOutput()), "the branch is there")
 }
 
-func TestNamesLostObject(t *testing.T) {
-	t.Parallel()
-	r := seededRepo(t)
-	c := r.open()
-	snap := snapshot(t, c)
-	r.Write("README", "one\n2\n")
-	id := revision(r, "HEAD:README")
-	must.Do(t, os.Remove(r.Path(".git/objects/"+id[:2]+"/"+id[2:])))
-	_, err := c.Changes(t.Context(), snap)
-	isDamaged(t, "to count lines", err, id)
-}
-
 // Git does not hash what it reads, so it is given what was hashed.
 func TestGitReadsNoDamagedObjects(t *testing.T) {
 	t.Parallel()
-	r := seededRepo(t)
-	c := r.open()
-	snap := snapshot(t, c)
-	r.Write("README", "one\n2\n")
-	id := revision(r, "HEAD:README")
-	r.Plant(".git", id, "hunter22\n")
-	_, err := c.Changes(t.Context(), snap)
-	isDamaged(t, "to count lines", err, id)
+	for name, damage := range map[string]func(r repo, id string){
+		"lost":    func(r repo, id string) { must.Do(t, os.Remove(r.Path(".git/objects/"+id[:2]+"/"+id[2:]))) },
+		"altered": func(r repo, id string) { r.Plant(".git", id, "hunter22\n") },
+	} {
+		r := seededRepo(t)
+		c := r.open()
+		snap := snapshot(t, c)
+		r.Write("README", "one\n2\n")
+		id := revision(r, "HEAD:README")
+		damage(r, id)
+		_, err := c.Changes(t.Context(), snap)
+		isDamaged(t, "to count lines of one that is "+name, err, id)
+	}
 }

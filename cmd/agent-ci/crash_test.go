@@ -64,10 +64,16 @@ func (w *publishing) run(session string, sets ...string) (*exec.Cmd, *strings.Bu
 // moveBase pushes a commit to the base branch.
 func (w *publishing) moveBase() {
 	w.t.Helper()
-	seed := filepath.Join(w.dir, "seed")
 	w.write("seed/other.txt", "other\n")
+	w.pushSeed()
+}
+
+// pushSeed commits the files in seed, and pushes them to the base branch.
+func (w *publishing) pushSeed() {
+	w.t.Helper()
+	seed := filepath.Join(w.dir, "seed")
 	w.git(seed, "add", "--all")
-	w.git(seed, "commit", "--quiet", "--message=moved")
+	w.git(seed, "commit", "--quiet", "--message=more")
 	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
 }
 

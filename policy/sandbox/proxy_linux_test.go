@@ -206,12 +206,17 @@ func findListener(attempts.World) error {
 
 // TestNothingGetsOutByProxy makes the attempts that do not depend on a proxy.
 func TestNothingGetsOutByProxy(t *testing.T) {
+	noneEscapesTiers(t, func(o *outer) { o.Proxied = true })
+}
+
+// noneEscapesTiers makes the attempts in each tier with namespaces, as each user, in a changed world.
+func noneEscapesTiers(t *testing.T, change func(o *outer)) {
 	for _, tier := range namespacedTiers {
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
 				requireTier(t, tier)
 				o := newWorld(t, tier, user)
-				o.Proxied = true
+				change(&o)
 				noneEscapes(t, o, tier, user)
 			})
 		}

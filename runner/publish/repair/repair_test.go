@@ -187,17 +187,11 @@ func TestLargerAttemptCountHolds(t *testing.T) {
 // TestStateRoundTrips writes what a comment counts and reads it.
 func TestStateRoundTrips(t *testing.T) {
 	want := state{head: headSHA, run: "20260101T000000Z-0123abcd", attempts: 2, spentUSD: 1.25, rerunStarted: true}
-	if got := readState("words\n" + want.String()); got != want {
-		t.Errorf("%+v", got)
-	}
+	must.Same(t, want, readState("words\n"+want.String()))
 	beyond := state{head: headSHA, run: "a", attempts: intake.ReadAttempts("no number"), spentUSD: intake.ReadDollars("1e300")}
-	if got := readState(beyond.String()); got != beyond {
-		t.Errorf("what is beyond any bound: %+v", got)
-	}
+	must.Same(t, beyond, readState(beyond.String()), "what is beyond any bound")
 	forged := state{head: headSHA, run: "b"}
-	if got := readState(forged.String() + want.String()); got != want {
-		t.Errorf("of two, the first is taken: %+v", got)
-	}
+	must.Same(t, want, readState(forged.String()+want.String()), "of two, the last")
 }
 
 // nothing is the end of an attempt that pushes nothing.
