@@ -21,8 +21,7 @@ type CloneOptions struct {
 }
 
 // Clone clones a remote without checking out files, because git would run filters. HEAD is at the
-// branch. It stores no token and uses no hooks or templates. If it fails, Dir does not exist. It
-// returns a *program.UnusableError without a usable git.
+// branch. It stores no token and uses no hooks or templates. If it fails, Dir does not exist.
 func Clone(ctx context.Context, r Remote, o CloneOptions) error {
 	if _, err := os.Lstat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("clone: there is a %s already, or it cannot be made: %w", o.Dir, cmp.Or(err, fs.ErrExist))
@@ -50,8 +49,7 @@ func clone(ctx context.Context, r Remote, o CloneOptions, dir string) error {
 	if o.Branch != "" {
 		options = append(options, "--branch="+o.Branch)
 	}
-	_, err = program.Remote(r.Path, os.Environ()).CheckedConfig(ctx, outside.Root, "--list")
-	if errors.Is(err, program.ErrBlockedConfig) || errors.As(err, new(*program.UnusableError)) {
+	if _, err := program.Remote(r.Path, os.Environ()).Config(ctx, outside.Root, "--list"); errors.Is(err, program.ErrBlockedConfig) {
 		return err
 	}
 	_, stderr, err := r.git(ctx, Store{}, options, dir)

@@ -23,11 +23,11 @@ type CloneOptions struct {
 // Clone clones a repository into the run directory and opens it.
 func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace, error) {
 	dir := rec.Join(record.CheckoutFolder)
+	if _, err := gitops.CheckGit(ctx, FindGit(o.Path, o.Dir)); err != nil {
+		return nil, CheckoutFailure(err)
+	}
 	o.From.Path = SearchPath(o.Path, o.Dir)
 	if err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch}); err != nil {
-		if errors.As(err, new(*gitops.GitError)) {
-			return nil, CheckoutFailure(err)
-		}
 		return nil, RemoteFailure("The repository "+o.Repository+" cannot be cloned", err)
 	}
 	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Forge: o.Forge, Cloned: true, OpenFilter: o.OpenFilter, Fresh: true})
