@@ -210,7 +210,7 @@ func (r *runner) writeEnd(event transcript.RunFinished) record.Result {
 	return result
 }
 
-// resultWithoutRecord returns the result of a run without a run directory.
+// resultWithoutRecord returns the result of a run without a run directory, or of a resume that failed before it went on.
 func (r *runner) resultWithoutRecord(err error) record.Result {
-	return record.NewResult(r.Record.ID, cmp.Or(workspace.ObjectFailure(err), outcome.ForError(context.Background(), err)))
+	return record.NewResult(r.Record.ID, cmp.Or(r.end.workspaceOrEmpty(r.Record).CheckoutFault(err), outcome.ForError(context.Background(), err)))
 }

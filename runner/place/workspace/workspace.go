@@ -297,7 +297,7 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 // outcome. After commands have run, their files may be the cause of a filter's failure.
 func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 	failed, isFilter := errors.AsType[*gitops.FilterError](err)
-	objectStop := ObjectFailure(err)
+	objectStop := objectFailure(err)
 	stop, known := errors.AsType[*outcome.Stop](err)
 	hasOutcome := known && stop.Outcome != outcome.InternalError
 	isMissing := isMissingError(err) && !hasOutcome
@@ -381,8 +381,8 @@ func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(damaged.Error())).Because(err)
 }
 
-// ObjectFailure returns the outcome for a damaged object or a path that is too deep, or nil for any other error.
-func ObjectFailure(err error) *outcome.Stop {
+// objectFailure returns the outcome for a damaged object or a path that is too deep, or nil for any other error.
+func objectFailure(err error) *outcome.Stop {
 	if damaged, is := errors.AsType[*gitops.ObjectError](err); is {
 		return damagedRepository(damaged, err)
 	}

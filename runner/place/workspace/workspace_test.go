@@ -139,7 +139,7 @@ func TestNamesFilesThatGitCannotRead(t *testing.T) {
 	repo = gittest.Seeded(t)
 	repo.Nest("d", 300)
 	repo.Commit("deep")
-	outcometest.Want(t, ObjectFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), "unsupported_checkout", "more than 256 parts")
+	outcometest.Want(t, objectFailure(opened(t, repo.Dir).Prepare(t.Context(), CheckoutNeeds{Path: "."})), "unsupported_checkout", "more than 256 parts")
 }
 
 func TestNamesMissingCheckout(t *testing.T) {
