@@ -223,7 +223,7 @@ func (r *Repository) BranchFits(name string) error {
 }
 
 // CheckFree returns an error if the branch is checked out in another work tree, its name conflicts
-// with another reference, or git is working. Call it before any write.
+// with another reference, or git is working. It is an *InUseError in the first and last case. Call it before any write.
 func (r *Repository) CheckFree(branch string) error {
 	heads, err := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "HEAD"))
 	if err != nil {
@@ -236,7 +236,7 @@ func (r *Repository) CheckFree(branch string) error {
 		}
 		isBare := dir == r.CommonDir && r.Settings.bare // its HEAD checks nothing out
 		if now, err := readHead(dir); err == nil && now == "ref: refs/heads/"+branch && !isBare {
-			return fmt.Errorf("it is checked out in another work tree (%s): remove that, or give another branch", dir)
+			return &InUseError{r.Root, fmt.Sprintf("%s is checked out in another work tree (%s), and is to move; switch that one to another branch, or remove it", branch, dir)}
 		}
 	}
 	if err := r.requireRefFits("refs/heads/" + branch); err != nil {
