@@ -27,7 +27,8 @@ var undigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, S
 // maxDigests limits the files listed in the last event.
 const maxDigests = 100_000
 
-// Digests returns the digests of the run directory's files, except undigested ones.
+// Digests returns the digests of the run directory's files, except undigested ones. With an error it returns those that
+// are complete.
 func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error) {
 	var files []transcript.FileDigest
 	err := fs.WalkDir(d.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -45,7 +46,9 @@ func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error
 			return nil
 		}
 		file, err := d.Digest(ctx, name)
-		files = append(files, file)
+		if err == nil {
+			files = append(files, file)
+		}
 		return err
 	})
 	return files, err
