@@ -224,7 +224,7 @@ func TestRequiresUnalteredFiles(t *testing.T) {
 	must.Is(t, context.Canceled, dir.RequireUnaltered(stopped, view.Finished, PatchFile), "after the end of time")
 	incomplete, err := dir.Digests(stopped)
 	must.Is(t, context.Canceled, err, "after the end of time")
-	must.None(t, incomplete, "a file that was not read to its end has a digest")
+	must.None(t, incomplete, "the digests of a part of the files")
 }
 
 func TestRendersReportFromDisk(t *testing.T) {
