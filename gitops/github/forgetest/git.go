@@ -67,8 +67,11 @@ func (r *Repository) branch(name string) (string, bool) {
 }
 
 func (r *Repository) empty() bool {
-	_, found := r.branch(r.DefaultBranch)
-	return !found && len(r.refs()) == 0
+	if _, found := r.branch(r.DefaultBranch); found {
+		return false
+	}
+	out, err := r.runGit("for-each-ref", "--count=1")
+	return err == nil && out == ""
 }
 
 var objectName = regexp.MustCompile(`^[0-9a-f]{40}$`)

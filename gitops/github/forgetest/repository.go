@@ -117,17 +117,12 @@ func (r *Repository) initialise() error {
 // push, which sends only what the commit needs.
 func (r *Repository) Receive(checkout string) {
 	r.forge.t.Helper()
-	from := Repository{Dir: filepath.Join(checkout, ".git")}
-	head, err := os.ReadFile(filepath.Join(from.Dir, "HEAD"))
-	commit := strings.TrimSpace(string(head))
-	if branch, found := strings.CutPrefix(commit, "ref: refs/heads/"); found {
-		commit, _ = from.branch(branch)
-	}
+	commit, err := r.runGit("-C", checkout, "rev-parse", "HEAD")
 	if err = errors.Join(
-		err, os.CopyFS(filepath.Join(r.Dir, "objects"), os.DirFS(filepath.Join(from.Dir, "objects"))),
-		os.WriteFile(filepath.Join(r.Dir, "refs", "heads", "main"), []byte(commit+"\n"), 0o644),
-	); err != nil || commit == "" {
-		r.forge.t.Fatalf("receive the commit %q of %s: %v", commit, checkout, err)
+		err, os.CopyFS(filepath.Join(r.Dir, "objects"), os.DirFS(filepath.Join(checkout, ".git", "objects"))),
+		os.WriteFile(filepath.Join(r.Dir, "refs", "heads", "main"), []byte(commit), 0o644),
+	); err != nil {
+		r.forge.t.Fatalf("receive %s: %v", checkout, err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // gitPath matches the path of a request of git, with or without .git after the name, as on
@@ -59,9 +57,9 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 	case strings.HasPrefix(parts[3], "info/lfs/"):
 		f.serveLFS(w, r, repository.Dir, path.Base(parts[3]))
 	case parts[3] == "git-receive-pack":
-		f.watchPush(repository, func() { f.runGitService(w, r, repository, service) })
+		f.watchPush(repository, func() { f.runGitService(w, r, repository.Dir, service) })
 	default:
-		f.runGitService(w, r, repository, service)
+		f.runGitService(w, r, repository.Dir, service)
 	}
 }
 
@@ -106,14 +104,14 @@ func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name
 
 // runGitService lets git serve a request of an existing repository, as git-http-backend(1) does, and saves
 // the process of that program. git does not get the token.
-func (f *Forge) runGitService(w http.ResponseWriter, r *http.Request, repository *Repository, service string) {
+func (f *Forge) runGitService(w http.ResponseWriter, r *http.Request, gitFolder, service string) {
 	name := strings.TrimPrefix(service, "git-")
 	if name != "upload-pack" && name != "receive-pack" {
 		http.NotFound(w, r)
 		return
 	}
 	protocol, answered := r.Header.Get("Git-Protocol"), "result"
-	cmd := exec.Command(f.git, name, "--stateless-rpc", repository.Dir)
+	cmd := exec.Command(f.git, name, "--stateless-rpc", gitFolder)
 	if path.Base(r.URL.Path) == "refs" {
 		answered = "advertisement"
 		cmd.Args = slices.Insert(cmd.Args, 3, "--advertise-refs")
@@ -134,53 +132,5 @@ func (f *Forge) runGitService(w http.ResponseWriter, r *http.Request, repository
 	}
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GIT_PROTOCOL=" + protocol}, gitEnviron...)
 	cmd.Stdin, cmd.Stdout = body, w
-	switch {
-	case answered == "advertisement" && name == "receive-pack":
-		_ = repository.advertiseRefs(w, cmd)
-	case answered == "advertisement" && protocol == "version=2":
-		offer, _ := offerOf(cmd)
-		_, _ = w.Write(offer)
-	default:
-		_ = cmd.Run() // git has told the client about its failure
-	}
-}
-
-// offers has the first answers of git's services, by service. What a service offers does not depend on the repository.
-var offers sync.Map
-
-// offerOf returns the first answer of a service, for some repository.
-func offerOf(cmd *exec.Cmd) ([]byte, error) {
-	if offer, known := offers.Load(cmd.Args[1]); known {
-		return offer.([]byte), nil
-	}
-	cmd.Stdout = nil
-	offer, err := cmd.Output()
-	if err == nil {
-		offers.Store(cmd.Args[1], offer)
-	}
-	return offer, err
-}
-
-// advertiseRefs lists the refs with their commits, and the capabilities of git-receive-pack behind the first one.
-func (r *Repository) advertiseRefs(w io.Writer, cmd *exec.Cmd) error {
-	offer, err := offerOf(cmd)
-	if err != nil {
-		return err
-	}
-	_, capabilities, _ := strings.Cut(string(offer), "\x00")
-	capabilities, _, _ = strings.Cut(capabilities, "\n")
-	refs := r.refs()
-	names := slices.Sorted(maps.Keys(refs))
-	if len(refs) == 0 {
-		names, refs = []string{"capabilities^{}"}, map[string]string{"capabilities^{}": noCommit}
-	}
-	for i, name := range names {
-		line := refs[name] + " " + name
-		if i == 0 {
-			line += "\x00" + capabilities
-		}
-		fmt.Fprintf(w, "%04x%s\n", len(line)+5, line)
-	}
-	_, err = io.WriteString(w, "0000")
-	return err
+	_ = cmd.Run() // git has told the client about its failure
 }

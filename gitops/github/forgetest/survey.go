@@ -82,17 +82,17 @@ func numberIn(a object) int {
 	return number
 }
 
-// tipsOf returns the commits of a repository's branches. It reads them only once per git folder and
+// tipsOf returns the commits of a repository's branches. It runs git only once per git folder and
 // query.
 func (e *execution) tipsOf(r *Repository) map[string]string {
 	if known := e.tips[r.Dir]; known != nil {
 		return known
 	}
 	tips := map[string]string{}
-	for name, sha := range r.refs() {
-		if branch, found := strings.CutPrefix(name, "refs/heads/"); found {
-			tips[branch] = sha
-		}
+	out, _ := r.runGit("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")
+	for line := range strings.Lines(out) {
+		sha, branch, _ := strings.Cut(strings.TrimSpace(line), " ")
+		tips[branch] = sha
 	}
 	e.tips[r.Dir] = tips
 	return tips
