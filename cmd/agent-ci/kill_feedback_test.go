@@ -52,7 +52,7 @@ func TestKilledAtEachRequestOfAReview(t *testing.T) {
 			name := fmt.Sprintf("widgets-%d-%t", n, after)
 			repository, repo := w.forgeCheckout(forge, address, name)
 			w.proposeFeature(forge, repo, repository)
-			text, killed := w.untilReviewed(gate, n, after, repo, "run-"+name)
+			text, killed := w.untilPublished(gate, n, after, repo, "run-"+name, "/reviewed: ", "--issue", "1", "--set", "publish.as=review", "--set", "name=review")
 			reviews, onLines := repository.Reviews(1), repository.ReviewComments(1)
 			if len(reviews) != 1 || len(onLines) != 1 {
 				t.Fatalf("killed at request %d (after it: %t), there are %d reviews with %d comments\n%s", n, after, len(reviews), len(onLines), text)
@@ -84,25 +84,6 @@ func (w *killWorld) proposeFeature(forge *forgetest.Forge, repo string, reposito
 	if response.StatusCode != http.StatusCreated {
 		w.t.Fatal(response.Status)
 	}
-}
-
-// untilReviewed runs until the run says that the pull request was reviewed.
-func (w *killWorld) untilReviewed(gate *deadly, n int, after bool, repo, out string) (text string, killed bool) {
-	run := []string{"run", "--issue", "1", "--repo", repo, "--publish", "github", "--quiet", "--set", "publish.as=review", "--set", "name=review", "--out", out}
-	text, ended := w.watched(gate.aimed(n, after), run...)
-	for at := n; !ended; at = 0 {
-		killed = true
-		w.awaitEnd(out)
-		if text, ended = w.watched(gate.aimed(at, after), "resume", out, "--quiet"); ended && strings.Contains(text, "before it") {
-			w.git(repo, "checkout", "--quiet", "main")
-			run[len(run)-1] += "-again"
-			text, ended = w.watched(gate.aimed(0, after), run...)
-		}
-	}
-	if !strings.Contains(text, "/reviewed: ") && !strings.Contains(text, "it has ended") {
-		w.t.Fatalf("killed at request %d (after it: %t), the run ended in\n%s", n, after, text)
-	}
-	return text, killed
 }
 
 // TestKilledOnAPersonsBranch kills a run that was asked on a person's pull request for a commit, at each request

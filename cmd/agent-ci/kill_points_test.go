@@ -150,7 +150,7 @@ func killedAtEachRequest(t *testing.T, w *killWorld, moved bool) {
 				w.moveBase(repo, repository.Dir)
 			}
 			begin := w.git(repo, "rev-parse", "HEAD")
-			text, killed := w.untilPublished(gate, n, after, repo, "run-"+name)
+			text, killed := w.untilPublished(gate, n, after, repo, "run-"+name, "/pull_request: ", "--prompt", "x", "--set", "verify=[{name: t, run: test -f log.txt}]")
 			pulls := repository.PullRequests()
 			if len(pulls) != 1 || pulls[0].State != "open" || pulls[0].Draft {
 				t.Fatalf("killed at request %d (after it: %t), there are %d pull requests: %+v\n%s", n, after, len(pulls), pulls, text)
@@ -191,20 +191,21 @@ func (w *killWorld) moveBase(repo, bare string) {
 	w.git(repo, "checkout", "--quiet", "main")
 }
 
-// untilPublished runs until there is a pull request. What goes on with the run is
-// killed at the same request.
-func (w *killWorld) untilPublished(gate *deadly, n int, after bool, repo, out string) (text string, killed bool) {
-	run := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f log.txt}]", "--out", out}
+// untilPublished runs until the end has the words published, with the first resume killed at the same request. A run
+// that was killed before its agent began starts again.
+func (w *killWorld) untilPublished(gate *deadly, n int, after bool, repo, out, published string, flags ...string) (text string, killed bool) {
+	run := slices.Concat([]string{"run", "--repo", repo, "--publish", "github", "--quiet"}, flags, []string{"--out", out})
 	text, ended := w.watched(gate.aimed(n, after), run...)
 	for at := n; !ended; at = 0 {
 		killed = true
 		w.awaitEnd(out)
-		if text, ended = w.watched(gate.aimed(at, after), "resume", out, "--quiet"); ended && strings.Contains(text, "before it had begun") {
+		if text, ended = w.watched(gate.aimed(at, after), "resume", out, "--quiet"); ended && strings.Contains(text, "before it") {
+			w.git(repo, "checkout", "--quiet", "main")
 			run[len(run)-1] += "-again"
 			text, ended = w.watched(gate.aimed(0, after), run...)
 		}
 	}
-	if !strings.Contains(text, "/pull_request: ") && !strings.Contains(text, "it has ended") && !strings.Contains(text, "no_changes/already_published") {
+	if !strings.Contains(text, published) && !strings.Contains(text, "it has ended") && !strings.Contains(text, "no_changes/already_published") {
 		w.t.Fatalf("killed at request %d (after it: %t), the run ended in\n%s", n, after, text)
 	}
 	return text, killed

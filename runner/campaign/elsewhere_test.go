@@ -142,33 +142,6 @@ func (b *book) back(over bool, reports ...Report) int {
 	return len(booked)
 }
 
-func TestHandsOutWaveOnce(t *testing.T) {
-	b := newBook(t, 6, func(*spec.Campaign) {})
-	if out := b.again(); out != nil {
-		t.Fatalf("before anything, %+v is out", out)
-	}
-	first := b.handOut(4)
-	if len(first) != 4 || first[0].Wave != 1 || b.Of("bump").Reserved.USD != 8 {
-		t.Fatalf("the wave is %+v", first)
-	}
-	must.Same(t, first, b.again(), "again it")
-	must.Fail(t, "wave 1 was handed to kubernetes and is not settled", must.Err(b.Claim(b.campaign, b.plan, b.plan.Targets[4:], Actions)), "a second wave goes out")
-	must.Same(t, 1, b.back(false, report(first[1], "changed", "pull_request", 1)))
-	must.Same(t, first, b.again(), "with one run settled it", "the places of the others are not theirs any more")
-	must.Same(t, 3, b.back(true))
-	for _, c := range []Claimed{first[0], first[2], first[3]} {
-		if r := b.Of("bump").TargetState(c.Target.Key).Last; r.Outcome != "internal_error" || r.Reason != "no_result" || r.CostUSD != nil {
-			t.Errorf("a run without a report is booked as %+v", r)
-		}
-	}
-	if s := b.Of("bump"); s.Spent.USD != 7 || s.Reserved.USD != 0 || b.again() != nil {
-		t.Errorf("%+v", s)
-	}
-	if second := b.handOut(4); len(second) != 2 || second[0].Wave != 2 {
-		t.Errorf("the next wave is %+v", second)
-	}
-}
-
 // Whoever hands out a wave may be killed after each claim: the wave is what was claimed.
 func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 	for claimed := range 4 {
