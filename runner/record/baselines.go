@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
@@ -113,8 +114,7 @@ func (b *Baselines) PutGreen(key, runID string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("keep a baseline: %w", err)
 	}
-	_ = b.root.Remove(key) // also a pipe, at which the write would block, or a link
-	if err := b.root.WriteFile(key, raw, 0o600); err != nil {
+	if err := store.ReplaceCached(b.root, key, runID, store.Text(raw)); err != nil {
 		return fmt.Errorf("keep a baseline: %w", err)
 	}
 	return nil

@@ -42,6 +42,5 @@ func (c Checks) mayTakeLeftovers(ctx context.Context, s suite, caches string) (b
 	}), nil
 }
 
-// provenFolder exists if the check was green with these caches once. Unlike a file of the record, it need not outlive
-// a crash of the machine.
-func provenFolder(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }
+// provenFile exists if the check was green with these caches once.
+func provenFile(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }

@@ -27,12 +27,15 @@ func (c Checks) runWithReruns(ctx context.Context, s suite, i int) (result, erro
 	caches := c.cachesOf(s, i)
 	for again := 0; ; again++ {
 		state, err := c.runOnce(ctx, s, i, caches, &r)
-		cachesUnproven := caches != "" && !c.Record.Has(provenFolder(caches))
+		cachesUnproven := caches != "" && !c.Record.Has(provenFile(caches))
 		switch {
 		case err != nil:
 			return r, err
 		case cachesUnproven && state == "green":
-			_, err := c.Record.MakeFolder(provenFolder(caches))
+			proven, err := c.Record.Create(provenFile(caches))
+			if err == nil {
+				err = proven.Close()
+			}
 			return r, err
 		case cachesUnproven && state == "red":
 			return c.rerunWithoutCaches(ctx, s, i, caches, r)
