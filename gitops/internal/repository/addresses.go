@@ -26,7 +26,7 @@ func (r *Repository) resolveOrigin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		*origin = urls[0]
+		*origin = withoutCredentials(urls[0])
 	}
 	*origin = r.resolveSSHAlias(ctx, *origin)
 	return nil
@@ -44,11 +44,33 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 	}
 	switch {
 	case len(r.Settings.configuredPushURLs(name)) > 0:
-		urls, err = r.readRemoteURLs(ctx, name, "--push")
+		urls, err = r.pushURLsOf(ctx, name)
 	case setting != "remote.origin": // for git, a name without a remote is an address
 		urls = []string{withoutCredentials(name)}
 	}
 	return urls, setting, err
+}
+
+// pushURLsOf returns the addresses that git pushes to for a remote with configured ones, and caches them. It asks git
+// if they may be others.
+func (r *Repository) pushURLsOf(ctx context.Context, name string) (urls []string, err error) {
+	if known, asked := r.pushAddresses[name]; asked {
+		return known, nil
+	}
+	urls = slices.Clone(r.Settings.configuredPushURLs(name))
+	if r.Settings.mayPushElsewhere(name, urls) {
+		if urls, err = r.readRemoteURLs(ctx, name, "--push"); err != nil {
+			return nil, err
+		}
+	}
+	for i, url := range urls {
+		urls[i] = r.resolveSSHAlias(ctx, withoutCredentials(url))
+	}
+	if r.pushAddresses == nil {
+		r.pushAddresses = map[string][]string{}
+	}
+	r.pushAddresses[name] = urls
+	return urls, nil
 }
 
 // configuredPushURLs returns the addresses that git pushes to, before it rewrites them.
@@ -59,34 +81,24 @@ func (s *Settings) configuredPushURLs(name string) []string {
 	return s.urls[name]
 }
 
-// readRemoteURLs returns the addresses of a remote under the user's whole configuration, and caches them. It asks
-// git only if they may differ from the configured ones: git may rewrite addresses, it refuses names that begin with a
-// slash, and newer versions drop the addresses before an empty one. If git refuses a name, the address is "".
+// mayPushElsewhere reports whether git may push to other addresses than the configured ones: it may rewrite
+// addresses, it refuses names that begin with a slash, and newer versions drop the addresses before an empty one.
+func (s *Settings) mayPushElsewhere(name string, urls []string) bool {
+	return s.rewritesURLs || s.rewritesPush || strings.HasPrefix(name, "/") || slices.Contains(urls, "")
+}
+
+// readRemoteURLs asks git for the addresses of a remote under the user's whole configuration. If git refuses a
+// name, the address is "".
 func (r *Repository) readRemoteURLs(ctx context.Context, name string, options ...string) ([]string, error) {
+	if err := r.requireRegularFiles(); err != nil {
+		return nil, err
+	}
 	args := append([]string{"remote", "get-url", "--all"}, append(options, "--", name)...)
-	key := strings.Join(args, " ")
-	if known, asked := r.remoteURLs[key]; asked {
-		return known, nil
+	out, err := r.userGit.Run(ctx, r.Root, nil, args...)
+	if err != nil && program.ExitStatus(err) <= 0 { // git did not start or was killed
+		return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)
 	}
-	urls := slices.Clone(r.Settings.configuredPushURLs(name))
-	if r.Settings.rewritesURLs || r.Settings.rewritesPush || strings.HasPrefix(name, "/") || slices.Contains(urls, "") {
-		if err := r.requireRegularFiles(); err != nil {
-			return nil, err
-		}
-		out, err := r.userGit.Run(ctx, r.Root, nil, args...)
-		if err != nil && program.ExitStatus(err) <= 0 { // git did not start or was killed
-			return nil, fmt.Errorf("read the addresses of the remote %s: %w", name, err)
-		}
-		urls = strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	}
-	for i, url := range urls {
-		urls[i] = r.resolveSSHAlias(ctx, withoutCredentials(url))
-	}
-	if r.remoteURLs == nil {
-		r.remoteURLs = map[string][]string{}
-	}
-	r.remoteURLs[key] = urls
-	return urls, nil
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), nil
 }
 
 // sshAddress matches an ssh address as URL or as host:path. The second group is the host.

@@ -23,7 +23,7 @@ type Repository struct {
 	attributes    [][]byte        // contents of the attribute files outside the work tree
 	userGit       program.Program // reads the configuration of the repository, the user and the machine
 	forge         string
-	remoteURLs    map[string][]string // cached addresses of remotes, by git command
+	pushAddresses map[string][]string // cached addresses of pushes, by remote
 	ObjectFolders []string            // git folders with the repository's objects; the first is its own
 	LostFolders   []string            // git folders whose objects the repository borrows, and that were missing at Open
 	modules       []Module
