@@ -88,9 +88,8 @@ func (f Folders) credentialsByPlace() []string {
 		paths = append(paths, found...)
 	}
 	for _, home := range f.homes() {
-		home = strings.TrimSuffix(filepath.Clean(home), "/")
 		for _, name := range homeCredentialPaths {
-			paths = append(paths, home+"/"+name)
+			paths = append(paths, filepath.Join(home, name))
 		}
 	}
 	if temp := stage.Variable(f.Environ, "RUNNER_TEMP"); filepath.IsAbs(temp) {

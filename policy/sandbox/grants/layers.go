@@ -120,17 +120,7 @@ func (l Layers) resolve(path string) (real string, err error) {
 		}
 		return filepath.EvalSymlinks(path)
 	}
-	from, rest := "/", path
-	if last := strings.LastIndexByte(path, filepath.Separator); last > 0 {
-		err, isKnown := l.known[path[:last]]
-		if err != nil {
-			return "", err
-		}
-		if isKnown {
-			from, rest = path[:last], path[last+1:]
-		}
-	}
-	return l.followPath(from, rest, func(_ string, err error) error { return err })
+	return l.followPath("/", path, func(_ string, err error) error { return err })
 }
 
 // followPath follows a path from a folder without links and returns where it ends. It calls visit with each
@@ -143,7 +133,7 @@ func (l Layers) followPath(from, path string, visit func(at string, err error) e
 	for links := 0; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
-		next := entryOf(at, name)
+		next := filepath.Join(at, name) // at contains no links, so ".." is its parent
 		if known, isKnown := l.known[next]; isKnown {
 			if err := visit(next, known); err != nil {
 				return "", err
@@ -176,20 +166,6 @@ func (l Layers) followPath(from, path string, visit func(at string, err error) e
 		rest = link + string(filepath.Separator) + rest
 	}
 	return at, nil
-}
-
-// entryOf returns the path of an entry of a folder. The folder's path is clean and contains no links, so ".." is
-// its parent.
-func entryOf(folder, name string) string {
-	switch {
-	case name == "" || name == ".":
-		return folder
-	case name == "..":
-		return filepath.Dir(folder)
-	case folder == "/":
-		return folder + name
-	}
-	return folder + string(filepath.Separator) + name
 }
 
 // resolveIfExists returns a path with resolved links, or nil if it does not exist.

@@ -109,7 +109,7 @@ func (s *Secrets) containsAny(paths ...string) bool {
 }
 
 // locateCredentials sets where credentials are. A missing one that is named explicitly is resolved as far as it exists. The
-// path of any other missing one is not resolved. locate replaces credentials in locked folders by the folders.
+// path of any other missing one is not resolved. locateCredentials replaces credentials in locked folders by the folders.
 func (l Layers) locateCredentials(all []credential) []credential {
 	l = l.withCache()
 	for i := range all {
