@@ -6,11 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"sort"
-	"sync"
 )
 
 // Write writes f with updates, which must have different paths and get sorted. An update replaces the
@@ -19,7 +17,7 @@ import (
 func Write(w io.Writer, f *File, updates []Entry) error {
 	sort.Slice(updates, func(a, b int) bool { return updates[a].Path < updates[b].Path })
 	sum := sha1.New()
-	enc := newEncoder(hashingWriter{w, sum}, f.version, countAfter(f, updates))
+	enc := newEncoder(io.MultiWriter(w, sum), f.version, countAfter(f, updates))
 	enc.mergeUpdates(f, updates)
 	if cache := f.cacheAfter(updates); cache != nil {
 		_, _ = enc.Write(binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cache))))
@@ -30,19 +28,6 @@ func Write(w io.Writer, f *File, updates []Entry) error {
 	}
 	_, err := w.Write(sum.Sum(nil))
 	return err
-}
-
-// hashingWriter writes to to and adds the same bytes to sum, both at once: each takes milliseconds for a large index.
-type hashingWriter struct {
-	to  io.Writer
-	sum hash.Hash
-}
-
-func (w hashingWriter) Write(b []byte) (int, error) {
-	var hashing sync.WaitGroup
-	hashing.Go(func() { w.sum.Write(b) }) // never fails
-	defer hashing.Wait()
-	return w.to.Write(b)
 }
 
 // WriteFile writes f with updates to the file at path.
