@@ -202,7 +202,7 @@ func copySettings(ctx context.Context, like, dir string) error {
 	return errors.Join(copytree.Folder(ctx, to, from, "hooks"), copytree.Folder(ctx, to, from, "modules"))
 }
 
-// WriteIndex writes the index of a git folder made by MakeGitFolder, whose tree no file was written for.
+// WriteIndex writes the index of a git folder made by MakeGitFolder. The files of its tree are those of the snapshot.
 func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder) error {
 	ix, err := c.IndexOf(ctx, o)
 	if err == nil {

@@ -27,8 +27,8 @@ var undigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, S
 // maxDigests limits the files listed in the last event.
 const maxDigests = 100_000
 
-// Digests returns the digests of the run directory's files, except undigested ones. With an error it returns none: the last one
-// would be of a part of its file, and files without one would look added.
+// Digests returns the digests of the run directory's files, except undigested ones. With an error it returns none:
+// the last one would be of a part of its file, and files without one would look added.
 func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error) {
 	var files []transcript.FileDigest
 	err := fs.WalkDir(d.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {

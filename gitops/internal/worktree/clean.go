@@ -24,19 +24,19 @@ import (
 
 // HashSuspects sets the blob id of every suspect of a scan: that of the content as git would store it.
 func (w *Worktree) HashSuspects(ctx context.Context, s *scan.Scan) error {
-	return w.cleanSuspects(ctx, s, cleaner{})
+	return w.cleanSuspects(ctx, s, false)
 }
 
 // StoreSuspects is HashSuspects, and also stores the blobs.
 func (w *Worktree) StoreSuspects(ctx context.Context, s *scan.Scan) error {
-	return w.cleanSuspects(ctx, s, cleaner{keep: true})
+	return w.cleanSuspects(ctx, s, true)
 }
 
-func (w *Worktree) cleanSuspects(ctx context.Context, s *scan.Scan, c cleaner) error {
+func (w *Worktree) cleanSuspects(ctx context.Context, s *scan.Scan, keep bool) error {
 	if len(s.Suspects) == 0 {
 		return nil
 	}
-	c.Worktree, c.attributes = w, w.scannedAttributes(s)
+	c := cleaner{Worktree: w, attributes: w.scannedAttributes(s), keep: keep}
 	return c.clean(ctx, s.Suspects)
 }
 

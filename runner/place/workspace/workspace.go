@@ -292,9 +292,9 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// CheckoutFault returns the outcome for an error of the checkout: it is missing, the index or an object is damaged, a path is too
-// deep, or a git filter failed or is forbidden. It returns nil for any other error, and for one that already has an
-// outcome. After commands have run, their files may be the cause of a filter's failure.
+// CheckoutFault returns the outcome for an error of the checkout: it is missing, the index or an object is damaged, a
+// path is too deep, or a git filter failed or is forbidden. It returns nil for any other error, and for one that
+// already has an outcome. After commands have run, their files may be the cause of a filter's failure.
 func (w *Workspace) CheckoutFault(err error) *outcome.Stop {
 	failed, isFilter := errors.AsType[*gitops.FilterError](err)
 	objectStop := objectFailure(err)
