@@ -14,9 +14,10 @@ func ResumeCommand() cli.Command {
 		Args:  "RUN_DIR | --last [FLAGS]",
 		About: "resume a run that was killed or stopped",
 		Details: `
-Resumes a run that was killed or cancelled, or that the model's API, GitHub, a limit
-or, once the agent worked, invalid input such as a checkout without write access
-ended. It keeps the run's job and starts after the last recorded event. Tool
+Resumes a run that was killed or cancelled, or that the model's API, GitHub or a
+limit ended. A run that stopped because of its input, such as a checkout without
+write access, resumes if its agent had begun; correct the input first.
+It keeps the run's job and starts after the last recorded event. Tool
 calls that had ended do not run again, and what they used of the limits counts. A
 half-applied patch is undone. The model learns of a command that was interrupted.
 
