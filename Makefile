@@ -10,6 +10,9 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 # The tests that try every way out in whole runs.
 BATTERY  = ^TestNothingGetsOutOfARun$$|^TestCachesStayUnpoisoned$$|^TestLandlockProtectsCheckoutGit$$|^TestHidesFilesInReadOnlyCheckout$$
+# The tests that run programs of others: act, toolchains, databases, package managers, npm's.
+OUTSIDE  = ^TestActionRunsInAct$$|^TestSoakCases$$|^TestOverlayChanges|^TestToolchains|^TestDatabasesAsServices$$|^TestRealBugFixes$$
+OUTSIDE := $(OUTSIDE)|^TestPackageManagersUseSecretsSafely$$|^TestNPMServersAnswerCalls$$|^TestMCPConformance$$|^TestAjvAcceptsExamples$$|^TestTutorials$$
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
 SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|DuringCompaction|WhileAgentsWork|RunsResume|WhileEnding|AfterTimeLimit)|^TestNothingGetsOut(OfARun)?$$|^TestOverlayChanges|^TestSoak$$
@@ -48,8 +51,9 @@ test: ## the tests, except the slowest, which are in e2e
 mutants: ## which tests of the packages PKG fail by which of N=30 seeded faults; SEED repeats
 	@$(GO) run ./.ci/mutants -n $(N) -seed $(SEED) -also '$(ALSO)' $(PKG)
 
+# Without GORACE, each process of a test would sleep for a second before it exits.
 race: ## the tests of packages with goroutines under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -ldflags=-w -timeout 30m $$(.ci/concurrent)
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -ldflags=-w -timeout 30m $$(.ci/concurrent)
 
 lint: ## vet, a build for macOS, staticcheck, gofumpt, actionlint, tidy modules, methods that the linker must keep, known vulnerabilities
 	@.ci/lint
@@ -59,12 +63,8 @@ first-minutes: ## the demo and the tests that need it most, from a fresh clone w
 
 e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the whole battery, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the tutorials, the report in a browser, the image
 	AGENT_CI_KILLS=12 $(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestOverlayChanges|^TestToolchains' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestActionRunsInAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestClassifiesProofs$$' ./runner/check/verify
-	AGENT_CI_E2E=1 AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestSoakCases$$|^TestOverlayChanges|^TestToolchains|^TestDatabasesAsServices$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '^TestRealBugFixes$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -timeout 30m -run '^TestPackageManagersUseSecretsSafely$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestNPMServersAnswerCalls$$|^TestMCPConformance$$|^TestAjvAcceptsExamples$$|^TestTutorials$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 AGENT_CI_SEED=$${AGENT_CI_SEED:-1} AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -timeout 40m -parallel 4 -run '$(BATTERY)|$(OUTSIDE)' ./cmd/agent-ci
 	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s
 	.ci/release --dry-run
 	@.ci/browser bin/agent-ci

@@ -15,6 +15,7 @@ import (
 // TestActionRunsInAct runs action.yml as it stands here by act, with the machine itself for a
 // runner. It is part of make e2e: act is a large program to build.
 func TestActionRunsInAct(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("AGENT_CI_E2E") == "" {
 		t.Skip("the action is run by act in make e2e only (AGENT_CI_E2E=1)")
 	}

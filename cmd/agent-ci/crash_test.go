@@ -92,6 +92,7 @@ func changes(r forgetest.Request) bool {
 // TestKilledWhilePublishing kills runs before and after each request from the
 // first that changes something on; the next run of the task finishes the job.
 func TestKilledWhilePublishing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a run for each request")
 	}

@@ -39,6 +39,7 @@ func (f forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestKilledDuringCompaction kills a run at each request, those
 // that make the conversation shorter among them.
 func TestKilledDuringCompaction(t *testing.T) {
+	t.Parallel()
 	w := newKillWorld(t)
 	gate := w.gate
 	gate.answer(forgetful{6})

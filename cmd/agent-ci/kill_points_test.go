@@ -112,12 +112,16 @@ func (d *deadly) plan(program *os.Process, at int, strike func(program *os.Proce
 // TestKilledAtEachRequest kills a run, and what goes on with it, at each request
 // to the model and to GitHub, git's included; at every third one without
 // AGENT_CI_KILLS=100.
-func TestKilledAtEachRequest(t *testing.T) { killedAtEachRequest(t, newKillWorld(t), false) }
+func TestKilledAtEachRequest(t *testing.T) {
+	t.Parallel()
+	killedAtEachRequest(t, newKillWorld(t), false)
+}
 
 // TestKilledAtEachRequestUnderLandlock is the same where the run can't keep its
 // commands from git's folder, and compares it afterwards: in a sandbox it gets no
 // namespaces of its own.
 func TestKilledAtEachRequestUnderLandlock(t *testing.T) {
+	t.Parallel()
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs all layers, to leave some out")
 	}
@@ -129,6 +133,7 @@ func TestKilledAtEachRequestUnderLandlock(t *testing.T) {
 // TestKilledAtEachRequestAfterTheBaseMoved is the same for a change that follows
 // its base, with a file in it that no run may touch.
 func TestKilledAtEachRequestAfterTheBaseMoved(t *testing.T) {
+	t.Parallel()
 	killedAtEachRequest(t, newKillWorld(t), true)
 }
 
@@ -420,6 +425,7 @@ func (w *killWorld) stopped(at int, kill time.Duration) func(*os.Process) func()
 // TestKilledAtEachRequestOfAnUpdate kills the run that makes a red draft green
 // with another change, and what goes on with it.
 func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
+	t.Parallel()
 	w := newKillWorld(t)
 	forge := forgetest.New(t, forgetest.Options{})
 	gate, steps := new(deadly), stepwise(0)

@@ -17,6 +17,7 @@ import (
 
 // TestDatabasesAsServices has PostgreSQL and Redis of Debian as services, in the two ways to work.
 func TestDatabasesAsServices(t *testing.T) {
+	t.Parallel()
 	if !everything() {
 		t.Skip("databases are run in make e2e only (AGENT_CI_E2E=1)")
 	}

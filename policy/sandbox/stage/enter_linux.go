@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,12 +13,14 @@ import (
 // enter confines the process and serves commands. It exits the process and does not return. Only an init
 // function may call it, because Go runs those on the first thread: commands inherit this thread's Landlock
 // domain, and die with it. runtime.LockOSThread would start one more thread to drop the rights of.
+//
+// It exits by package syscall: under the race detector, os.Exit would first sleep for a second.
 func enter() {
 	if err := confineAndServe(new(conn)); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
-		os.Exit(126)
+		syscall.Exit(126)
 	}
-	os.Exit(0)
+	syscall.Exit(0)
 }
 
 func confineAndServe(c *conn) error {
