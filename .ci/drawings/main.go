@@ -25,7 +25,7 @@ type drawing struct {
 	draw          func(*canvas)
 }
 
-var drawings = []drawing{run, sandboxes, secret, campaign, packages}
+var drawings = []drawing{run, sandboxes, secret, campaign, packages, workTree}
 
 func main() {
 	if len(os.Args) != 2 {
@@ -194,5 +194,23 @@ var packages = drawing{
 		c.dashes(270, 236, 298, 236)
 		c.dashes(560, 236, 588, 236)
 		c.dashes(270, 264, 284, 264, 284, 294, 720, 294, 720, 286)
+	},
+}
+
+var workTree = drawing{
+	"work-tree", "Where commands work: the checkout stays as it was below the work tree of setup and agent. The work tree is an overlay or a private copy. Its change set goes to a fresh tree for each check. At the end, the change set goes to the checkout, or to the forge.", 860, 300,
+	func(c *canvas) {
+		c.box(10, 214, 250, 70, c.line, "checkout", "yours: read until the end,", "written once")
+		c.box(10, 14, 250, 70, c.accent, "work tree", "of setup and agent: an overlay", "of the checkout, or a private copy")
+		c.arrow(90, 214, 90, 86)
+		c.text(98, 154, "start", 400, c.dim, 12, "shown below, or copied")
+		c.box(330, 14, 200, 70, c.line, "change set", "changes.patch,", "changes.pack")
+		c.arrow(260, 49, 328, 49)
+		c.box(600, 14, 250, 70, c.line, "fresh tree", "for each check: checkout at the", "start, files of setup, change set")
+		c.arrow(530, 49, 598, 49)
+		c.arrow(430, 84, 430, 249, 262, 249)
+		c.text(438, 200, "start", 400, c.good, 12, "landing, once, at the end")
+		c.dashes(430, 249, 598, 249)
+		c.box(600, 214, 250, 70, c.good, "forge", "branch and pull request")
 	},
 }
