@@ -239,6 +239,11 @@ func (c *Checkout) BranchesAt(sha string) ([]string, error) { return c.repo.Bran
 // BranchFits returns an error if another branch prevents one called name: "a" and "a/b" cannot both exist.
 func (c *Checkout) BranchFits(name string) error { return c.repo.BranchFits(name) }
 
+// RequireUnusedElsewhere returns an *InUseError if another work tree has checked the branch out.
+func (c *Checkout) RequireUnusedElsewhere(branch string) error {
+	return c.repo.RequireUnusedElsewhere(branch)
+}
+
 // PushesTo returns git's push addresses for a branch, without credentials, and the git setting that
 // names the remote. Without a remote it returns nothing. The first result is cached.
 func (c *Checkout) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {

@@ -6,14 +6,19 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
 )
 
 // Local publishes on this machine. It commits to the task's branch, and pushes if the origin is on this
 // machine.
 type Local struct{ Publisher }
 
-// RequirePublishable returns an error unless git pushes to one place and the branch's name fits there.
+// RequirePublishable returns an error if another work tree has checked the branch out. It also does unless git
+// pushes to one place and the branch's name fits there.
 func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.Base) error {
+	if err := l.Workspace.Checkout().RequireUnusedElsewhere(branch); err != nil {
+		return workspace.CheckoutFailure(err)
+	}
 	to, err := l.pushTarget(ctx, branch)
 	if _, local := to.Local(); err != nil || !local {
 		return err

@@ -222,9 +222,8 @@ func (r *Repository) BranchFits(name string) error {
 	return r.requireRefFits("refs/heads/" + name)
 }
 
-// CheckFree returns an error if the branch is checked out in another work tree, its name conflicts
-// with another reference, or git is working. It is an *InUseError in the first and last case. Call it before any write.
-func (r *Repository) CheckFree(branch string) error {
+// RequireUnusedElsewhere returns an *InUseError if another work tree has checked the branch out.
+func (r *Repository) RequireUnusedElsewhere(branch string) error {
 	heads, err := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "HEAD"))
 	if err != nil {
 		return err
@@ -238,6 +237,15 @@ func (r *Repository) CheckFree(branch string) error {
 		if now, err := readHead(dir); err == nil && now == "ref: refs/heads/"+branch && !isBare {
 			return &InUseError{r.Root, fmt.Sprintf("%s is checked out in another work tree (%s), and is to move; switch that one to another branch, or remove it", branch, dir)}
 		}
+	}
+	return nil
+}
+
+// CheckFree returns an error if the branch is checked out in another work tree, its name conflicts
+// with another reference, or git is working. It is an *InUseError in the first and last case. Call it before any write.
+func (r *Repository) CheckFree(branch string) error {
+	if err := r.RequireUnusedElsewhere(branch); err != nil {
+		return err
 	}
 	if err := r.requireRefFits("refs/heads/" + branch); err != nil {
 		return err
