@@ -54,7 +54,7 @@ func (r *repository) Comments(ctx context.Context, number int) ([]forge.Comment,
 
 // listComments reads the comments of an issue or pull request. call describes the call that needs them.
 func (r *repository) listComments(ctx context.Context, call apiCall, number int) ([]forge.Comment, error) {
-	return listAll(ctx, r, call, commentFrom, func(page gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
+	return listUpTo(ctx, forge.MaxComments, r, call, commentFrom, func(page gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
 		return r.rest.Issues.ListComments(ctx, r.owner, r.name, number, &gh.IssueListCommentsOptions{ListOptions: page})
 	})
 }
@@ -62,15 +62,9 @@ func (r *repository) listComments(ctx context.Context, call apiCall, number int)
 // ReviewComments reads the comments on the diff of a pull request.
 func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.ReviewComment, error) {
 	call := apiCall{action: fmt.Sprintf("read the review comments of %s#%d", r.fullName, number), permission: "pull-requests: read"}
-	return listAll(ctx, r, call, reviewCommentFrom, func(page gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
+	return listUpTo(ctx, forge.MaxComments, r, call, reviewCommentFrom, func(page gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
 		return r.rest.PullRequests.ListComments(ctx, r.owner, r.name, number, &gh.PullRequestListCommentsOptions{ListOptions: page})
 	})
-}
-
-// listAll returns the elements of a list, up to forge.MaxComments. list returns one page, from converts each
-// element.
-func listAll[T, C any](ctx context.Context, r *repository, call apiCall, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
-	return listUpTo(ctx, forge.MaxComments, r, call, from, list)
 }
 
 // listUpTo returns up to maxItems elements of a list. list returns one page, from converts each element.

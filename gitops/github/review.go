@@ -27,7 +27,7 @@ func pullFileFrom(file *gh.CommitFile) forge.PullFile {
 // Reviews reads the reviews of a pull request.
 func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Comment, error) {
 	call := apiCall{action: fmt.Sprintf("read the reviews of %s#%d", r.fullName, number), permission: readPulls}
-	return listAll(ctx, r, call, reviewFrom, func(page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
+	return listUpTo(ctx, forge.MaxComments, r, call, reviewFrom, func(page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
 		return r.rest.PullRequests.ListReviews(ctx, r.owner, r.name, number, &page)
 	})
 }
