@@ -30,13 +30,7 @@ type ChangeSet struct {
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 
 // Paths returns the paths of the changed files.
-func (cs *ChangeSet) Paths() []string {
-	paths := make([]string, len(cs.Files))
-	for i, file := range cs.Files {
-		paths[i] = file.Path
-	}
-	return paths
-}
+func (cs *ChangeSet) Paths() []string { return changeset.Paths(cs.Files) }
 
 // NewContent returns the regular files whose content is new to the base. It omits links, and files
 // that were only moved or copied.
