@@ -60,7 +60,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	if err := c.repo.WriteIndex(ix, updatesOf(toBase, stats)); err != nil {
+	if err := c.repo.WriteIndex(ix, objects.Updates(toBase, stats)); err != nil {
 		return err
 	}
 	c.switched = true
@@ -108,9 +108,11 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 // revertChange writes the differences back to the work tree. In the checkout, it returns a
 // *ChangedError if others have written to the files since Changes.
 func (c *Checkout) revertChange(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
-	if !c.work.InLayer() {
-		return c.work.CheckOutKnown(ctx, cs.Base.Tree.Hash(), back, cs.FileStats)
+	var err error
+	if c.work.InLayer() {
+		_, err = c.work.CheckOut(ctx, cs.Base.Tree.Hash(), back)
+	} else {
+		_, err = c.work.CheckOutKnown(ctx, cs.Base.Tree.Hash(), back, cs.FileStats)
 	}
-	_, err := c.work.CheckOut(ctx, cs.Base.Tree.Hash(), back)
 	return err
 }

@@ -45,7 +45,7 @@ func (c *Checkout) writeBase(ctx context.Context, l Layer, snap *Snapshot) (*Sna
 	if err != nil {
 		return nil, err
 	}
-	ix, err := c.updatedIndex(snap.index, updatesOf(changes, written), snap.index.Modified)
+	ix, err := c.updatedIndex(snap.index, objects.Updates(changes, written), snap.index.Modified)
 	if err != nil {
 		return nil, err
 	}
@@ -69,14 +69,4 @@ func (c *Checkout) submodulesElsewhere(changes []objects.Difference) (paths []st
 		}
 	}
 	return paths
-}
-
-// updatesOf converts changes to updates of an index. stats has the stat data of written files.
-// Files that are missing in it get zero stat data, so git reads them again.
-func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []index.Entry {
-	updates := make([]index.Entry, len(changes))
-	for i, d := range changes {
-		updates[i] = index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]}
-	}
-	return updates
 }

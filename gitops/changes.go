@@ -8,7 +8,6 @@ import (
 	"sort"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/internal/trees"
 	"github.com/agent-ci/agent-ci/policy/pathname"
@@ -63,7 +62,7 @@ func (c *Checkout) changedTree(ctx context.Context, base Tree, to *changeCollect
 	for _, path := range slices.Sorted(maps.Keys(to.landed)) {
 		to.scan.SuspectAt(path)
 	}
-	if err := c.work.StoreSuspects(ctx, to.scan); err != nil {
+	if err := c.work.CleanSuspects(ctx, to.scan, true); err != nil {
 		return "", err
 	}
 	to.addSuspects()
@@ -78,7 +77,7 @@ type changeCollector struct {
 	landed map[string]bool // untracked files that belong to the change even if git ignores them
 	scan   *scan.Scan
 
-	edits    []objects.Edit
+	edits    []index.Entry
 	problems []Problem
 	stats    map[string]index.Stat // of the files that were read
 }
@@ -87,7 +86,7 @@ type changeCollector struct {
 func (c *changeCollector) addFound(f scan.Found) {
 	switch f.Kind {
 	case scan.Deleted:
-		c.edits = append(c.edits, objects.Edit{Path: f.Path})
+		c.edits = append(c.edits, index.Entry{Path: f.Path})
 	case scan.Submodule:
 		c.problem(ProblemSubmodule, f.Path, "it is on another commit, which nobody else has")
 	case scan.Unreadable:
@@ -135,6 +134,6 @@ func (c *changeCollector) addSuspects() {
 		if c.scan.AsIndexed(s) {
 			continue
 		}
-		c.edits = append(c.edits, objects.Edit{Path: s.Path, Mode: s.Mode, ID: s.ID})
+		c.edits = append(c.edits, index.Entry{Path: s.Path, Mode: s.Mode, ID: s.ID})
 	}
 }

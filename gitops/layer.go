@@ -232,7 +232,7 @@ func (c *Checkout) IndexOf(ctx context.Context, o GitFolder) (GitIndex, error) {
 // Write writes the index. It contains the stat data of unchanged and written files, so that git reads
 // none of them again.
 func (ix GitIndex) Write(written Written) error {
-	err := index.WriteFile(filepath.Join(ix.folder.Dir, "index"), ix.folder.Snapshot.index, updatesOf(ix.changes, written))
+	err := index.WriteFile(filepath.Join(ix.folder.Dir, "index"), ix.folder.Snapshot.index, objects.Updates(ix.changes, written))
 	if err != nil {
 		return fmt.Errorf("make a git folder: %w", err)
 	}

@@ -46,7 +46,7 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 	if !is {
 		return LFSFile{}, false, nil
 	}
-	file = LFSFile{OID: p.OID, Size: p.Size}
+	file = LFSFile{Pointer: p}
 	if store := c.work.Filters.LFS; store.Has(p) {
 		file.Open = func(ctx context.Context) (*os.File, error) {
 			content, err := store.Open(ctx, p)
@@ -67,13 +67,13 @@ func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, erro
 
 // lfsFilesOf returns the Git LFS files among files of a tree, each content once.
 func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, files []changeset.File) (list []LFSFile, err error) {
-	paths, err := c.work.LFSPaths(ctx, tree.Hash(), changeset.Paths(files))
+	filters, err := c.work.FilterNames(ctx, tree.Hash(), changeset.Paths(files))
 	if err != nil {
 		return nil, fmt.Errorf("look for Git LFS files: %w", err)
 	}
 	seen := map[string]bool{}
 	for _, f := range files {
-		if !paths[f.Path] {
+		if name := filters[f.Path]; name == "" || !c.repo.Settings.Filters[name].LFS() {
 			continue
 		}
 		file, is, err := c.lfsFile(f.NewID)
@@ -186,7 +186,7 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	for _, f := range files {
 		isTooLarge := f.Pointer.Size > worktree.LargestChange
 		if !isTooLarge && !seen[f.Pointer.OID] && !store.Has(f.Pointer) {
-			wanted = append(wanted, LFSFile{OID: f.Pointer.OID, Size: f.Pointer.Size})
+			wanted = append(wanted, LFSFile{Pointer: f.Pointer})
 		}
 		seen[f.Pointer.OID] = true
 	}

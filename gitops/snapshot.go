@@ -174,7 +174,7 @@ func (c *Checkout) scanWithContent(ctx context.Context, ix *index.File, report f
 	s := scan.New(c.work.ScanTree(), ix, report)
 	err := s.Run(ctx)
 	if err == nil {
-		err = c.work.HashSuspects(ctx, s)
+		err = c.work.CleanSuspects(ctx, s, false)
 	}
 	return s, err
 }
@@ -219,7 +219,7 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 	if len(staged) == 0 {
 		return ix, nil, nil
 	}
-	ix, err = c.updatedIndex(ix, updatesOf(staged, nil), ix.Modified)
+	ix, err = c.updatedIndex(ix, objects.Updates(staged, nil), ix.Modified)
 	return ix, staged, err
 }
 

@@ -170,5 +170,5 @@ func (c *Checkout) checkOutOver(ctx context.Context, ix *index.File, from, to pl
 	if err != nil {
 		return err
 	}
-	return c.repo.WriteIndex(ix, updatesOf(changes, stats))
+	return c.repo.WriteIndex(ix, objects.Updates(changes, stats))
 }

@@ -21,14 +21,14 @@ type Unfiltered struct {
 // commit.
 func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
 	brought := cs.NewContent()
-	missing, err := c.work.MissingFilters(ctx, cs.Tree.Hash(), changeset.Paths(brought))
+	names, err := c.work.FilterNames(ctx, cs.Tree.Hash(), changeset.Paths(brought))
 	if err != nil {
 		return nil, fmt.Errorf("look for filters: %w", err)
 	}
 	paths := map[string][]string{}
 	for _, f := range brought {
-		name := missing[f.Path]
-		if name == "" {
+		name := names[f.Path]
+		if name == "" || c.repo.Settings.Filters[name].Active() {
 			continue
 		}
 		_, pointer, err := c.lfsFile(f.NewID)

@@ -54,7 +54,7 @@ func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) e
 // still downloaded; the result is the first *LFSError.
 func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LFSObject) error {
 	store := lfs.Store{OwnFolder: folder}
-	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.Pointer()) })
+	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.Pointer) })
 	if path, local := r.Local(); local && len(list) > 0 {
 		return copyFromLocal(ctx, path, store, list)
 	}
@@ -71,7 +71,7 @@ func storeLocally(ctx context.Context, path string, list []LFSObject) error {
 	}
 	store := lfs.Store{OwnFolder: filepath.Join(l.CommonDir, "lfs")}
 	for _, o := range list {
-		if o.Open == nil && !store.Has(o.Pointer()) {
+		if o.Open == nil && !store.Has(o.Pointer) {
 			return missingError(o)
 		}
 		if err := store.Take(ctx, o); err != nil {
@@ -97,13 +97,13 @@ func copyFromLocal(ctx context.Context, path string, into lfs.Store, list []LFSO
 	}
 	from := lfs.Store{Shared: lfs.ObjectFolders(folders)}
 	for _, o := range list {
-		content, err := from.Open(ctx, o.Pointer())
+		content, err := from.Open(ctx, o.Pointer)
 		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*lfs.DamagedError)) {
 			first = cmp.Or(first, lfsErrorf("%s does not have the object %.12s", path, o.OID))
 			continue
 		}
 		if err == nil {
-			err = errors.Join(into.Store(ctx, o.Pointer(), content), content.Close())
+			err = errors.Join(into.Store(ctx, o.Pointer, content), content.Close())
 		}
 		if err != nil {
 			return fmt.Errorf("copy Git LFS files from %s: %w", path, err)
@@ -153,21 +153,17 @@ type (
 		Operation string        `json:"operation"`
 		Transfers []string      `json:"transfers"`
 		Ref       *lfsRef       `json:"ref,omitempty"`
-		Objects   []lfsObjectID `json:"objects"`
+		Objects   []lfs.Pointer `json:"objects"`
 		HashAlgo  string        `json:"hash_algo"`
 	}
 	lfsRef struct {
 		Name string `json:"name"`
 	}
-	lfsObjectID struct {
-		OID  string `json:"oid"`
-		Size int64  `json:"size"`
-	}
 	lfsAnswer struct {
 		Transfer string `json:"transfer"`
 		Message  string `json:"message"`
 		Objects  []struct {
-			lfsObjectID
+			lfs.Pointer
 			Actions map[string]lfsAction `json:"actions"`
 			Error   *struct {
 				Code    int    `json:"code"`
@@ -190,7 +186,7 @@ func (c *lfsClient) transferBatch(ctx context.Context, list []LFSObject) error {
 	}
 	unanswered := map[string]LFSObject{}
 	for _, o := range list {
-		request.Objects = append(request.Objects, lfsObjectID{o.OID, o.Size})
+		request.Objects = append(request.Objects, o.Pointer)
 		unanswered[o.OID] = o
 	}
 	body, err := json.Marshal(request)
@@ -300,7 +296,7 @@ func (c *lfsClient) upload(ctx context.Context, o LFSObject, actions map[string]
 	if !wanted {
 		return nil
 	}
-	body, err := json.Marshal(lfsObjectID{o.OID, o.Size})
+	body, err := json.Marshal(o.Pointer)
 	if err != nil {
 		return err
 	}
@@ -343,7 +339,7 @@ func (c *lfsClient) download(ctx context.Context, o LFSObject, actions map[strin
 		return err
 	}
 	defer response.Body.Close()
-	err = c.store.Store(ctx, o.Pointer(), response.Body)
+	err = c.store.Store(ctx, o.Pointer, response.Body)
 	if errors.As(err, new(*lfs.OtherError)) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return lfsErrorf("%s does not give the object %.12s: %v", request.URL.Host, o.OID, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy/must"
 )
@@ -66,7 +67,7 @@ func abcObject(t *testing.T) remote.LFSObject {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "abc")
 	write(t, file, "abc\n")
-	return remote.LFSObject{OID: abcOID, Size: 4, Open: func(context.Context) (*os.File, error) { return os.Open(file) }}
+	return remote.LFSObject{Pointer: lfs.Pointer{OID: abcOID, Size: 4}, Open: func(context.Context) (*os.File, error) { return os.Open(file) }}
 }
 
 func TestUploadLFS(t *testing.T) {
@@ -153,7 +154,7 @@ func TestDownloadLFS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "lfs")
-			list := []remote.LFSObject{{OID: abcOID, Size: 4}, {OID: missing, Size: 9}}
+			list := []remote.LFSObject{{Pointer: lfs.Pointer{OID: abcOID, Size: 4}}, {Pointer: lfs.Pointer{OID: missing, Size: 9}}}
 			r := remote.Remote{URL: c.server.start(t) + "/o/r.git", Token: "secret"}
 			err := remote.DownloadLFS(t.Context(), r, "", folder, list)
 			if !errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), "aaaaaaaabbbb: 404 not here") {
@@ -223,7 +224,7 @@ func TestLFSCredentialsStayWithHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got = nil
 			folder := t.TempDir()
-			err := remote.DownloadLFS(t.Context(), remote.Remote{URL: s.start(t) + "/o/r", Token: "secret"}, "main", folder, []remote.LFSObject{{OID: abcOID, Size: 4}})
+			err := remote.DownloadLFS(t.Context(), remote.Remote{URL: s.start(t) + "/o/r", Token: "secret"}, "main", folder, []remote.LFSObject{{Pointer: lfs.Pointer{OID: abcOID, Size: 4}}})
 			if kept := filesBelow(t, folder); err != nil || len(kept) != 1 {
 				t.Errorf("%v, kept %q", err, kept)
 			}
@@ -249,7 +250,7 @@ func TestDownloadLFSVerifiesLocalContent(t *testing.T) {
 	o := newOrigin(t)
 	folder := filepath.Join(t.TempDir(), "lfs")
 	download := func() error {
-		return remote.DownloadLFS(t.Context(), remote.Remote{URL: o.bare}, "main", folder, []remote.LFSObject{{OID: abcOID, Size: 4}})
+		return remote.DownloadLFS(t.Context(), remote.Remote{URL: o.bare}, "main", folder, []remote.LFSObject{{Pointer: lfs.Pointer{OID: abcOID, Size: 4}}})
 	}
 	if err := download(); !errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), "does not have the object edeaaff3f177") {
 		t.Errorf("a content that is missing: %v", err)

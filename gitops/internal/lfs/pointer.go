@@ -16,19 +16,15 @@ import (
 
 // Pointer is the text that a commit contains in place of a file's content.
 type Pointer struct {
-	OID  string // SHA-256 in hex
-	Size int64
+	OID  string `json:"oid"` // SHA-256 in hex
+	Size int64  `json:"size"`
 }
 
 // Object is the content of a Git LFS file.
 type Object struct {
-	OID  string // SHA-256 in hex
-	Size int64
+	Pointer
 	Open func(ctx context.Context) (*os.File, error) // opens the content; nil if it is not stored here
 }
-
-// Pointer returns the pointer of the object.
-func (o Object) Pointer() Pointer { return Pointer{o.OID, o.Size} }
 
 const version = "https://git-lfs.github.com/spec/v1"
 

@@ -157,14 +157,14 @@ func (s Store) Store(ctx context.Context, p Pointer, content io.Reader) error {
 
 // Take stores the content of an object, unless the store has it.
 func (s Store) Take(ctx context.Context, o Object) error {
-	if s.Has(o.Pointer()) {
+	if s.Has(o.Pointer) {
 		return nil
 	}
 	content, err := o.Open(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Store(ctx, o.Pointer(), content), content.Close())
+	return errors.Join(s.Store(ctx, o.Pointer, content), content.Close())
 }
 
 func (s Store) folders() []string {

@@ -51,9 +51,9 @@ type Merge struct {
 	paths          map[string]sides // the paths that git merges
 	renames        bool             // git looks for renames
 	attributes     *worktree.Merging
-	merged         plumbing.Hash  // git's merged tree, with these paths only
-	commits        [3]string      // commits given to git: old, onto, now
-	edits          []objects.Edit // edits from onto to the result
+	merged         plumbing.Hash // git's merged tree, with these paths only
+	commits        [3]string     // commits given to git: old, onto, now
+	edits          []index.Entry // edits from onto to the result
 }
 
 // side is one of the three trees.
@@ -233,10 +233,10 @@ func (m *Merge) anyFile(tree *side, name string) (string, error) {
 
 // run lets git merge and parses the result.
 func (m *Merge) run(ctx context.Context) (err error) {
-	var edits [3][]objects.Edit
+	var edits [3][]index.Entry
 	for name, s := range m.paths {
 		for i, e := range []objects.Entry{s.old, s.onto, s.now} {
-			edits[i] = append(edits[i], objects.Edit{Path: name, Mode: e.Mode, ID: e.ID})
+			edits[i] = append(edits[i], e.At(name))
 		}
 	}
 	var trees [3]plumbing.Hash
@@ -280,9 +280,7 @@ func (m *Merge) run(ctx context.Context) (err error) {
 		return err
 	}
 	made, err := m.place.Objects.Differences(ctx, trees[1], m.merged)
-	for _, d := range made {
-		m.edits = append(m.edits, d.Edit())
-	}
+	m.edits = objects.Updates(made, nil)
 	return err
 }
 
@@ -392,7 +390,7 @@ func (m *Merge) conflictReason(name string, t *gitReport) string {
 func (m *Merge) MarkConflicts(labels Labels) error {
 	for i := range m.Conflicts {
 		c := &m.Conflicts[i]
-		at := slices.IndexFunc(m.edits, func(e objects.Edit) bool { return e.Path == c.Path })
+		at := slices.IndexFunc(m.edits, func(e index.Entry) bool { return e.Path == c.Path })
 		if at >= 0 && (c.Why == sameLines || c.Why == fmt.Sprintf(addedTwice, m.ontoName)) {
 			text, err := m.place.Objects.BlobBytes(m.edits[at].ID, maxMarkedBytes)
 			if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
@@ -406,7 +404,7 @@ func (m *Merge) MarkConflicts(labels Labels) error {
 			}
 		}
 	}
-	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
+	m.edits = slices.DeleteFunc(m.edits, func(e index.Entry) bool {
 		name := m.pathBeforeConflict(e.Path)
 		return slices.ContainsFunc(m.Conflicts, func(c Conflict) bool { return c.Path == name && !c.Marked })
 	})
@@ -418,7 +416,7 @@ func (m *Merge) MarkConflicts(labels Labels) error {
 // may be a file where the edit needs a folder, or a folder where the edit needs a file.
 func (m *Merge) dropBlocked() {
 	kept := slices.DeleteFunc(slices.Clone(m.Conflicts), func(c Conflict) bool { return c.Marked })
-	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
+	m.edits = slices.DeleteFunc(m.edits, func(e index.Entry) bool {
 		i := slices.IndexFunc(kept, func(c Conflict) bool {
 			return e.Path != c.Path && pathname.Overlap(e.Path, c.Path)
 		})

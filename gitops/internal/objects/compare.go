@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
@@ -16,8 +17,16 @@ type Difference struct {
 	Old, New Entry // mode 0 if missing in that tree
 }
 
-// Edit returns the edit that turns the old entry into the new one.
-func (d Difference) Edit() Edit { return Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID} }
+// Updates returns the updates that turn the old sides of changes into the new ones, in a tree or an index. stats
+// has the stat data of written files. Files that are missing in it get zero stat data, so git reads them again.
+func Updates(changes []Difference, stats map[string]index.Stat) []index.Entry {
+	updates := make([]index.Entry, len(changes))
+	for i, d := range changes {
+		updates[i] = d.New.At(d.Path)
+		updates[i].Stat = stats[d.Path]
+	}
+	return updates
+}
 
 // ChangesType reports whether the entry changes between file, link and submodule.
 func (d Difference) ChangesType() bool {

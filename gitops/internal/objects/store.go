@@ -161,7 +161,7 @@ func (s *Store) copyOne(to *Store, id plumbing.Hash) error {
 }
 
 // OwnFiles copies the contents of files to the store's own folder.
-func (s *Store) OwnFiles(ctx context.Context, files []Edit) error {
+func (s *Store) OwnFiles(ctx context.Context, files []index.Entry) error {
 	var ids []plumbing.Hash
 	for _, f := range files {
 		if f.Mode != 0 && f.Mode != index.Gitlink {

@@ -102,7 +102,7 @@ func TestHashesBorrowedObjects(t *testing.T) {
 		if _, _, err := s.Blob(id); !errors.As(err, &damaged) || damaged.ID != id.String() || !strings.Contains(err.Error(), "another content") {
 			t.Errorf("%.10q: %v", wrong, err)
 		}
-		must.Fail(t, "", s.OwnFiles(t.Context(), []objects.Edit{{Path: "file", Mode: index.Regular, ID: id}}), "it was copied")
+		must.Fail(t, "", s.OwnFiles(t.Context(), []index.Entry{{Path: "file", Mode: index.Regular, ID: id}}), "it was copied")
 		must.Same(t, false, open(t, own).Has(id), "the store took it for its own")
 	}
 }

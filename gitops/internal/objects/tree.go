@@ -30,6 +30,9 @@ func (e Entry) IsTree() bool { return e.Mode == TreeMode }
 // isFile reports whether the entry is a file or link, and so has a blob.
 func (e Entry) isFile() bool { return e.Mode != 0 && !e.IsTree() && e.Mode != index.Gitlink }
 
+// At returns the entry as that of an index, at a path.
+func (e Entry) At(path string) index.Entry { return index.Entry{Path: path, Mode: e.Mode, ID: e.ID} }
+
 // Key returns the sort key of an entry: git sorts a folder as if its name ended in a slash.
 func (e Entry) Key() string {
 	if e.IsTree() {
@@ -151,16 +154,9 @@ func (f *Folders) Find(name string) (Entry, error) {
 	return Entry{}, nil
 }
 
-// Edit sets the entry of a path. Mode 0 removes it.
-type Edit struct {
-	Path string
-	Mode uint32
-	ID   plumbing.Hash
-}
-
-// Apply writes tree with edits, at most one per path, and returns its id. It reads only folders on
-// the edited paths.
-func (s *Store) Apply(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
+// Apply writes tree with edits, at most one per path, and returns its id. Mode 0 removes a path. It
+// reads only folders on the edited paths.
+func (s *Store) Apply(tree plumbing.Hash, edits []index.Entry) (plumbing.Hash, error) {
 	edited, err := s.applyEdits(tree, edits)
 	if err == nil && edited.IsZero() {
 		return s.WriteBytes(plumbing.TreeObject, nil)
@@ -169,7 +165,7 @@ func (s *Store) Apply(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
 }
 
 // applyEdits is Apply, but returns the zero hash for an empty tree.
-func (s *Store) applyEdits(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
+func (s *Store) applyEdits(tree plumbing.Hash, edits []index.Entry) (plumbing.Hash, error) {
 	entries, err := s.Tree(tree)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -190,20 +186,20 @@ func (s *Store) applyEdits(tree plumbing.Hash, edits []Edit) (plumbing.Hash, err
 
 // groupByFolder groups edits by the first part of their path, and removes that part. A path of one part
 // becomes "".
-func groupByFolder(edits []Edit) map[string][]Edit {
-	byName := map[string][]Edit{}
+func groupByFolder(edits []index.Entry) map[string][]index.Entry {
+	byName := map[string][]index.Entry{}
 	for _, e := range edits {
 		name, rest, _ := strings.Cut(e.Path, "/")
-		byName[name] = append(byName[name], Edit{rest, e.Mode, e.ID})
+		byName[name] = append(byName[name], index.Entry{Path: rest, Mode: e.Mode, ID: e.ID})
 	}
 	return byName
 }
 
 // editEntry returns the entry for name after a group of edits: those below name, and one of name
 // itself. A file may replace a folder, or the reverse. A zero Entry means that nothing remains.
-func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
-	var below []Edit
-	var self *Edit // the edit of name itself, or nil
+func (s *Store) editEntry(e Entry, name string, group []index.Entry) (Entry, error) {
+	var below []index.Entry
+	var self *index.Entry // the edit of name itself, or nil
 	for i, g := range group {
 		if g.Path == "" {
 			self = &group[i]

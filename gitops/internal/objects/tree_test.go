@@ -21,10 +21,10 @@ import (
 // treeOf writes the tree of some files by their paths.
 func treeOf(t *testing.T, s *objects.Store, files map[string]string) plumbing.Hash {
 	t.Helper()
-	var edits []objects.Edit
+	var edits []index.Entry
 	for path, text := range files {
 		id := must.Get(s.WriteBytes(plumbing.BlobObject, []byte(text)))(t)
-		edits = append(edits, objects.Edit{Path: path, Mode: index.Regular, ID: id})
+		edits = append(edits, index.Entry{Path: path, Mode: index.Regular, ID: id})
 	}
 	return must.Get(s.Apply(plumbing.ZeroHash, edits))(t)
 }
@@ -79,29 +79,29 @@ func TestApplyMatchesGit(t *testing.T) {
 	s := open(t, r.Path(".git"))
 	files, tree := map[string]string{}, plumbing.ZeroHash
 	for step := range 40 {
-		edits := map[string]objects.Edit{}
+		edits := map[string]index.Entry{}
 		for range 1 + random.IntN(4) {
 			at := path()
 			for other := range files { // a file and a folder cannot both be
 				if strings.HasPrefix(other, at+"/") || strings.HasPrefix(at, other+"/") {
 					delete(files, other)
-					edits[other] = objects.Edit{Path: other}
+					edits[other] = index.Entry{Path: other}
 				}
 			}
 			for other, e := range edits {
 				if e.Mode != 0 && (strings.HasPrefix(other, at+"/") || strings.HasPrefix(at, other+"/")) {
 					delete(files, other)
-					edits[other] = objects.Edit{Path: other}
+					edits[other] = index.Entry{Path: other}
 				}
 			}
 			if _, there := files[at]; there && random.IntN(2) == 0 {
 				delete(files, at)
-				edits[at] = objects.Edit{Path: at}
+				edits[at] = index.Entry{Path: at}
 				continue
 			}
 			files[at] = fmt.Sprint(step)
 			id := must.Get(s.WriteBytes(plumbing.BlobObject, []byte(files[at])))(t)
-			edits[at] = objects.Edit{Path: at, Mode: index.Regular, ID: id}
+			edits[at] = index.Entry{Path: at, Mode: index.Regular, ID: id}
 		}
 		var err error
 		if tree, err = s.Apply(tree, slices.Collect(maps.Values(edits))); err != nil {

@@ -36,11 +36,11 @@ func (s *Store) WithFile(ctx context.Context, cs *ChangeSet, path string, conten
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
-	edit := objects.Edit{Path: path, Mode: index.Regular, ID: id}
+	edit := index.Entry{Path: path, Mode: index.Regular, ID: id}
 	if was.Mode == index.Executable {
 		edit.Mode = was.Mode
 	}
-	tree, err := s.objects.Apply(cs.Tree.Hash(), []objects.Edit{edit})
+	tree, err := s.objects.Apply(cs.Tree.Hash(), []index.Entry{edit})
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}

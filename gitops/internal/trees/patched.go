@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
@@ -40,11 +41,7 @@ func (s *Store) applyPatch(ctx context.Context, dir string, tree Tree, patch []b
 	if err != nil {
 		return nil, err
 	}
-	edits := make([]objects.Edit, len(changes))
-	for i, d := range changes {
-		edits[i] = d.Edit()
-	}
-	patched, err := s.objects.Apply(tree.Hash(), edits)
+	patched, err := s.objects.Apply(tree.Hash(), objects.Updates(changes, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +68,7 @@ func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, pa
 	if err != nil {
 		return before, after, err
 	}
-	var oldFiles []objects.Edit
+	var oldFiles []index.Entry
 	for line := range strings.SplitSeq(strings.TrimSuffix(named, "\x00"), "\x00") {
 		parts := strings.SplitN(line, "\t", 3)
 		if len(parts) != 3 || !objects.ValidPath(parts[2]) {
@@ -82,7 +79,7 @@ func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, pa
 			return before, after, err
 		}
 		if there.Mode != 0 && !there.IsTree() {
-			oldFiles = append(oldFiles, objects.Edit{Path: parts[2], Mode: there.Mode, ID: there.ID})
+			oldFiles = append(oldFiles, there.At(parts[2]))
 		}
 	}
 	if err := s.objects.OwnFiles(ctx, oldFiles); err != nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/merge"
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 type (
@@ -86,10 +86,10 @@ func (s *Store) PartialTree(ctx context.Context, from, to Tree, take func(path s
 	if err != nil {
 		return "", fmt.Errorf("take a part of a change: %w", err)
 	}
-	var edits []objects.Edit
+	var edits []index.Entry
 	for _, d := range changes {
 		if take(d.Path) {
-			edits = append(edits, d.Edit())
+			edits = append(edits, d.New.At(d.Path))
 		}
 	}
 	tree, err := s.objects.Apply(from.Hash(), edits)

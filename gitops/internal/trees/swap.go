@@ -3,23 +3,23 @@ package trees
 import (
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // Swap returns tree with the given paths as they are in other. A path that other does not have as a
 // file is removed.
 func (s *Store) Swap(tree, other Tree, paths []string) (Tree, error) {
-	edits := make([]objects.Edit, 0, len(paths))
+	edits := make([]index.Entry, 0, len(paths))
 	for _, path := range paths {
 		e, err := s.objects.Find(other.Hash(), path)
 		if err != nil {
 			return "", fmt.Errorf("take %q from tree %s: %w", path, other, err)
 		}
-		edit := objects.Edit{Path: path} // without a mode, it removes the path
-		if e.Mode != 0 && !e.IsTree() {
-			edit.Mode, edit.ID = e.Mode, e.ID
+		if e.IsTree() {
+			e = objects.Entry{}
 		}
-		edits = append(edits, edit)
+		edits = append(edits, e.At(path))
 	}
 	swapped, err := s.objects.Apply(tree.Hash(), edits)
 	if err != nil {

@@ -15,24 +15,15 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
-// HashSuspects sets the blob id of every suspect of a scan: that of the content as git would store it.
-func (w *Worktree) HashSuspects(ctx context.Context, s *scan.Scan) error {
-	return w.cleanSuspects(ctx, s, false)
-}
-
-// StoreSuspects is HashSuspects, and also stores the blobs.
-func (w *Worktree) StoreSuspects(ctx context.Context, s *scan.Scan) error {
-	return w.cleanSuspects(ctx, s, true)
-}
-
-func (w *Worktree) cleanSuspects(ctx context.Context, s *scan.Scan, keep bool) error {
+// CleanSuspects sets the blob id of every suspect of a scan: that of the content as git would store it. If keep
+// is set, it also stores the blobs.
+func (w *Worktree) CleanSuspects(ctx context.Context, s *scan.Scan, keep bool) error {
 	if len(s.Suspects) == 0 {
 		return nil
 	}
@@ -247,15 +238,13 @@ func (c *cleaner) convertWithGit(ctx context.Context, list []*scan.Suspect) erro
 func (c *cleaner) convertStaged(ctx context.Context, list []*scan.Suspect) error {
 	var paths bytes.Buffer
 	var old []index.Entry
-	var known []objects.Edit
 	for _, s := range list {
 		paths.WriteString(s.Path + "\x00")
 		if !s.Old.IsZero() {
 			old = append(old, index.Entry{Path: s.Path, Mode: index.Regular, ID: s.Old})
-			known = append(known, objects.Edit{Path: s.Path, Mode: index.Regular, ID: s.Old})
 		}
 	}
-	if err := c.objects.OwnFiles(ctx, known); err != nil {
+	if err := c.objects.OwnFiles(ctx, old); err != nil {
 		return err
 	}
 	args := []string{"update-index", "--add", "-z", "--stdin"}

@@ -79,38 +79,18 @@ func (e *FilterError) Error() string {
 
 func (e *FilterError) Unwrap() error { return e.Err }
 
-// LFSPaths returns the Git LFS files among paths of a tree, by its attributes.
-func (w *Worktree) LFSPaths(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]bool, error) {
-	return w.filteredBy(ctx, tree, paths, repository.FilterDriver.LFS)
-}
-
-// MissingFilters returns, by path, the filters that a tree's attributes name but git's
-// configuration does not have. If the attributes cannot be loaded, it returns the error and an incomplete
-// result.
-func (w *Worktree) MissingFilters(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
-	missing := map[string]string{}
+// FilterNames returns the filters that the attributes of a tree name, by path. If the attributes cannot be
+// loaded, it returns the error and an incomplete result.
+func (w *Worktree) FilterNames(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
+	names := map[string]string{}
 	attributes := w.treeAttributes(tree)
 	err := attributes.load(ctx, paths)
 	for _, path := range paths {
-		if name := attributes.of(path).Text("filter"); name != "" && !w.repo.Settings.Filters[name].Active() {
-			missing[path] = name
+		if name := attributes.of(path).Text("filter"); name != "" {
+			names[path] = name
 		}
 	}
-	return missing, err
-}
-
-// filteredBy reports for each of paths whether isWanted accepts its filter. The attributes of the tree name
-// the filter. A path without a filter gets false. If the attributes cannot be loaded, it returns the error and
-// an incomplete result.
-func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []string, isWanted func(repository.FilterDriver) bool) (map[string]bool, error) {
-	filtered := map[string]bool{}
-	attributes := w.treeAttributes(tree)
-	err := attributes.load(ctx, paths)
-	for _, path := range paths {
-		name := w.repo.Settings.FilterOf(attributes.of(path))
-		filtered[path] = name != "" && isWanted(w.repo.Settings.Filters[name])
-	}
-	return filtered, err
+	return names, err
 }
 
 // CheckFilters returns a *FilterError if the repository's own configuration has an unlisted filter,

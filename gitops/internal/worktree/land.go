@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -38,20 +37,16 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 	if err != nil {
 		return nil, err
 	}
-	return w.writeChanges(ctx, to, changes, known)
+	return w.CheckOutKnown(ctx, to, changes, known)
 }
 
-// CheckOutKnown is like CheckOut, but replaces and removes only files that still have the given stat
+// CheckOutKnown is like CheckOut, but replaces and removes only files that still have the known stat
 // data. It returns a *ChangedError if a file has other stat data.
-func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, stats map[string]index.Stat) error {
-	_, err := w.writeChanges(ctx, to, changes, stats)
-	return err
-}
-
-// writeChanges lets git write changes to the checkout. git compares the stat data of all files
-// before it writes the first. The private git has no filters. So filtered files are made in a stage
-// before git starts, and copied to their places afterwards. known has the stat data of the old files.
-func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
+//
+// git writes the changes: it compares the stat data of all files before it writes the first. The private
+// git has no filters. So filtered files are made in a stage before git starts, and copied to their places
+// afterwards.
+func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
 	if len(changes) == 0 {
 		return map[string]index.Stat{}, nil
 	}
@@ -75,7 +70,7 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stage.remove()) }()
-	maker := smudger{Worktree: w, dir: stage.root, attributes: git.attributes, landing: true}
+	maker := smudger{Worktree: w.at(stage.root), attributes: git.attributes, landing: true}
 	if _, err := maker.write(ctx, git.notForGit); err != nil {
 		return nil, err
 	}
@@ -83,7 +78,7 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 	if err != nil {
 		return nil, err
 	}
-	placer := smudger{Worktree: w, dir: w.dir, landing: true, folders: map[string]bool{}, stats: stats}
+	placer := smudger{Worktree: w, landing: true, folders: map[string]bool{}, stats: stats}
 	return stats, placer.placeAll(ctx, git.notForGit, stage.root)
 }
 
@@ -91,12 +86,8 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 // submodules.
 func (s *smudger) placeAll(ctx context.Context, list []objects.Difference, from *os.Root) error {
 	for _, d := range list {
-		err := s.placeEntry(ctx, d, from)
-		if errors.Is(err, fs.ErrExist) {
-			err = s.obstructionError(d.Path)
-		}
-		if err != nil {
-			return fmt.Errorf("write %q: %w", d.Path, err)
+		if err := s.writeError(d, s.placeEntry(ctx, d, from)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -137,10 +128,8 @@ func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) 
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil //nolint:nilerr // the file is missing
 	}
-	original := *s.Worktree
-	original.dir = s.originalTree
 	one := []scan.Suspect{{Path: d.Path, Info: info, Mode: d.New.Mode, Entry: -1}}
-	c := cleaner{Worktree: &original, attributes: s.attributes}
+	c := cleaner{Worktree: s.at(s.originalTree), attributes: s.attributes}
 	if err := c.clean(ctx, one); err != nil {
 		return nil, err
 	}
@@ -150,13 +139,12 @@ func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) 
 	return regularfile.OpenIn(s.originalTree, d.Path)
 }
 
-// gitCheckout is the input of git's read-tree: an index and two trees, with only the changed files
-// in them.
+// gitCheckout is the input of git's read-tree: two trees with only the changed files in them, and an
+// index of the first.
 type gitCheckout struct {
 	*Worktree
 	attributes         *attributes
-	entries            []index.Entry
-	oldSides, newSides []objects.Edit
+	oldSides, newSides []index.Entry
 	notForGit          []objects.Difference // files that git must not write
 }
 
@@ -174,8 +162,9 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 		}
 	}
 	if d.Old.Mode != 0 && !wasSubmodule {
-		l.oldSides = append(l.oldSides, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
-		l.entries = append(l.entries, index.Entry{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID, Stat: known})
+		old := d.Old.At(d.Path)
+		old.Stat = known
+		l.oldSides = append(l.oldSides, old)
 	}
 	if isDeleted {
 		return nil // git deletes a file that is only in oldSides
@@ -184,7 +173,7 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	if isFiltered || isSubmodule {
 		l.notForGit = append(l.notForGit, d)
 	} else {
-		l.newSides = append(l.newSides, d.Edit())
+		l.newSides = append(l.newSides, d.New.At(d.Path))
 	}
 	return nil
 }
@@ -200,7 +189,7 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 		return nil, err
 	}
 	var trees []string
-	for _, side := range [][]objects.Edit{l.oldSides, l.newSides} {
+	for _, side := range [][]index.Entry{l.oldSides, l.newSides} {
 		tree, err := l.objects.Apply(plumbing.ZeroHash, side)
 		if err != nil {
 			return nil, err
@@ -213,7 +202,7 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	at := filepath.Join(dir, "index")
-	if err := index.WriteNew(at, l.entries); err != nil {
+	if err := index.WriteNew(at, l.oldSides); err != nil {
 		return nil, err
 	}
 	// git would read files again that are as new as the index. Their stat data is proof enough, and
@@ -235,7 +224,7 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 // conversions.
 func (l *gitCheckout) addAttributes() error {
 	changed := map[string]bool{}
-	for _, side := range [][]objects.Edit{l.oldSides, l.newSides} {
+	for _, side := range [][]index.Entry{l.oldSides, l.newSides} {
 		for _, e := range side {
 			changed[e.Path] = true
 		}
@@ -248,15 +237,14 @@ func (l *gitCheckout) addAttributes() error {
 		if changed[e.Path] {
 			continue
 		}
-		l.entries = append(l.entries, e)
-		l.oldSides = append(l.oldSides, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
-		l.newSides = append(l.newSides, objects.Edit{Path: e.Path, Mode: e.Mode, ID: e.ID})
+		l.oldSides = append(l.oldSides, e)
+		l.newSides = append(l.newSides, e)
 	}
 	return nil
 }
 
 // statsOf reads the stat data of files from the index file at path.
-func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
+func statsOf(path string, files []index.Entry) (map[string]index.Stat, error) {
 	written, err := index.Read(path)
 	if err != nil {
 		return nil, err

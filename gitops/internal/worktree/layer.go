@@ -33,9 +33,16 @@ func (l Layer) Close() error {
 // In returns the work tree in a layer, with the current hidden paths of w. Do not close the result,
 // and do not use it after w or the layer is closed.
 func (w *Worktree) In(l Layer) *Worktree {
-	in := *w
-	in.dir, in.layer = l.Tree, &l
-	return &in
+	in := w.at(l.Tree)
+	in.layer = &l
+	return in
+}
+
+// at returns w with its files in another folder.
+func (w *Worktree) at(dir *os.Root) *Worktree {
+	other := *w
+	other.dir = dir
+	return &other
 }
 
 // InLayer reports whether the work tree is shown by a layer, instead of the checkout itself.

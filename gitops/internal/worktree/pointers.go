@@ -11,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
-	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
 // PointerFile is the pointer of a Git LFS file.
@@ -36,14 +35,14 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checked
 	if err != nil {
 		return nil, err
 	}
-	filtered, err := w.filteredBy(ctx, tree, pathsOf(all), repository.FilterDriver.FetchesLFS)
+	filters, err := w.FilterNames(ctx, tree, pathsOf(all))
 	if err != nil {
 		return nil, err
 	}
 	var list []PointerFile
 	for _, d := range all {
 		isFile := d.New.Mode == index.Regular || d.New.Mode == index.Executable
-		if !isFile || !filtered[d.Path] {
+		if name := filters[d.Path]; !isFile || name == "" || !w.repo.Settings.Filters[name].FetchesLFS() {
 			continue
 		}
 		p, plain, pointer, err := PointerIn(w.objects, d.New.ID)

@@ -23,7 +23,6 @@ import (
 // endings and filters that the tree's attributes ask for.
 type smudger struct {
 	*Worktree
-	dir        *os.Root
 	attributes *attributes
 	folders    map[string]bool       // folders that exist and are no links
 	landing    bool                  // the places were free a moment ago, so an obstacle is a change by others
@@ -38,7 +37,7 @@ func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []o
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}
-	s := smudger{Worktree: w, dir: w.dir, attributes: w.treeAttributes(tree)}
+	s := smudger{Worktree: w, attributes: w.treeAttributes(tree)}
 	for i := len(changes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -95,6 +94,18 @@ func (s *smudger) obstructionError(by string) error {
 	return &ObstructedError{Paths: []string{by}}
 }
 
+// writeError describes an error of writing the new side of d. Nothing is overwritten, so an existing file is in
+// the way.
+func (s *smudger) writeError(d objects.Difference, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = s.obstructionError(d.Path)
+	}
+	return fmt.Errorf("write %q: %w", d.Path, err)
+}
+
 // prune removes empty folders from dir upwards.
 func (s *smudger) prune(dir string) {
 	for dir != "." && s.dir.Remove(dir) == nil {
@@ -127,11 +138,8 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 			continue
 		}
 		later, err := s.writeFile(ctx, d)
-		if errors.Is(err, fs.ErrExist) {
-			err = s.obstructionError(d.Path)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("write %q: %w", d.Path, err)
+		if err := s.writeError(d, err); err != nil {
+			return nil, err
 		}
 		if later {
 			forGit = append(forGit, d)
@@ -268,13 +276,10 @@ func (s *smudger) convertWithGit(ctx context.Context, list []objects.Difference)
 		return nil
 	}
 	var paths bytes.Buffer
-	var files []objects.Edit
-	var entries []index.Entry
 	for _, d := range list {
 		paths.WriteString(d.Path + "\x00")
-		files = append(files, d.Edit())
-		entries = append(entries, index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
 	}
+	files := objects.Updates(list, nil)
 	if err := s.objects.OwnFiles(ctx, files); err != nil {
 		return err
 	}
@@ -283,12 +288,12 @@ func (s *smudger) convertWithGit(ctx context.Context, list []objects.Difference)
 		return err
 	}
 	defer func() { err = errors.Join(err, staged.remove()) }()
-	if _, err := staged.runGit(ctx, entries, &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
+	if _, err := staged.runGit(ctx, files, &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
 	for _, d := range list {
-		if err := s.createFromStage(ctx, staged.root, d); err != nil {
-			return fmt.Errorf("write %q: %w", d.Path, err)
+		if err := s.writeError(d, s.createFromStage(ctx, staged.root, d)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -300,11 +305,7 @@ func (s *smudger) createFromStage(ctx context.Context, from *os.Root, d objects.
 	if err != nil {
 		return err
 	}
-	err = s.createFiltered(ctx, d, f)
-	if errors.Is(err, fs.ErrExist) {
-		err = s.obstructionError(d.Path)
-	}
-	return errors.Join(err, f.Close())
+	return errors.Join(s.createFiltered(ctx, d, f), f.Close())
 }
 
 // Fill checks out a tree into root, the work tree of another git folder, and stages it. The git
@@ -312,7 +313,7 @@ func (s *smudger) createFromStage(ctx context.Context, from *os.Root, d objects.
 // filters, which may only run in a sandbox.
 func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
 	if len(w.repo.Settings.FilterNames()) > 0 {
-		return w.fillByItself(ctx, root, tree)
+		return w.at(root).FillItself(ctx, tree)
 	}
 	own, err := w.repo.PrivateGit()
 	if err != nil {
@@ -326,14 +327,9 @@ func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) 
 	return err
 }
 
-// FillItself checks out a tree into the work tree, which has no files and no index.
+// FillItself checks out a tree into the work tree, which has no files and no index, without the git program.
 func (w *Worktree) FillItself(ctx context.Context, tree plumbing.Hash) error {
-	return w.fillByItself(ctx, w.dir, tree)
-}
-
-// fillByItself writes the files of a tree without the git program, and an index of them.
-func (w *Worktree) fillByItself(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
-	s := smudger{Worktree: w, dir: root, attributes: w.treeAttributes(tree)}
+	s := smudger{Worktree: w, attributes: w.treeAttributes(tree)}
 	changes, err := w.objects.Differences(ctx, plumbing.ZeroHash, tree)
 	if err != nil {
 		return err
@@ -342,9 +338,5 @@ func (w *Worktree) fillByItself(ctx context.Context, root *os.Root, tree plumbin
 	if err != nil {
 		return err
 	}
-	entries := make([]index.Entry, 0, len(changes))
-	for _, d := range changes {
-		entries = append(entries, index.Entry{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID, Stat: stats[d.Path]})
-	}
-	return index.WriteNew(filepath.Join(root.Name(), ".git", "index"), entries)
+	return index.WriteNew(filepath.Join(w.dir.Name(), ".git", "index"), objects.Updates(changes, stats))
 }

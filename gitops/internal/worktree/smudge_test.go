@@ -90,7 +90,7 @@ func TestCheckOutKnownKeepsConcurrentChanges(t *testing.T) {
 	}
 	c.Write("README", "mine, too\n")
 	before := c.Files()
-	err := c.work.CheckOutKnown(t.Context(), c.id("second^{tree}"), changes, stats)
+	_, err := c.work.CheckOutKnown(t.Context(), c.id("second^{tree}"), changes, stats)
 	var changed *worktree.ChangedError
 	if !errors.As(err, &changed) || changed.PartlyWritten {
 		t.Errorf("a file that was written meanwhile: %v", err)
