@@ -40,20 +40,12 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 // WithLayer returns a snapshot with a layer's untracked files added, as if they had been in the
 // checkout before. Its Dirty files are those that the layer changed. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
-	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), dirty: map[string]bool{}}
-	s, err := c.scanWithContent(ctx, snap.index, func(f scan.Found) {
-		if f.Tracked() {
-			more.dirty[f.Path] = true
-			return
-		}
-		more.setUntracked(f.Path, f.Dir)
-	})
+	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked)}
+	_, dirty, err := c.scanWithContent(ctx, snap.index, func(f scan.Found) { more.setUntracked(f.Path, f.Dir) })
 	if err != nil {
 		return nil, fmt.Errorf("record the layer: %w", err)
 	}
-	for _, path := range s.Differing() {
-		more.dirty[path] = true
-	}
+	more.dirty = dirty
 	return more, nil
 }
 
@@ -255,7 +247,7 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	}
 	var changed []string
 	seen := map[string]bool{}
-	s, err := c.scanWithContent(ctx, snap.index, func(f scan.Found) {
+	_, dirty, err := c.scanWithContent(ctx, snap.index, func(f scan.Found) {
 		seen[f.Path] = true
 		before := snap.untracked[f.Path].Stat
 		isNew := before == nil && !snap.wasUntracked(f.Path)
@@ -267,7 +259,7 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	if err != nil {
 		return nil, fmt.Errorf("look for what others changed: %w", err)
 	}
-	changed = append(changed, s.Differing()...)
+	changed = slices.AppendSeq(changed, maps.Keys(dirty))
 	for path, u := range snap.untracked {
 		if u.Stat != nil && !seen[path] && !c.work.Hides(path) { // it was deleted
 			changed = append(changed, path)

@@ -144,12 +144,8 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 			return nil, &objects.TooDeepError{Path: string(path)}
 		}
 	}
-	snap := &Snapshot{index: ix, untracked: map[string]untrackedPath{}, dirty: map[string]bool{}}
-	s, err := c.scanWithContent(ctx, ix, func(f scan.Found) {
-		if f.Tracked() {
-			snap.dirty[f.Path] = true
-			return
-		}
+	snap := &Snapshot{untracked: map[string]untrackedPath{}}
+	s, dirty, err := c.scanWithContent(ctx, ix, func(f scan.Found) {
 		u := untrackedPath{Dir: f.Dir, Seen: f.Kind == scan.Untracked || f.Kind == scan.Repository}
 		if stat := f.Stat(); !f.Dir {
 			u.Stat = &stat
@@ -162,21 +158,31 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range s.Differing() {
-		snap.dirty[path] = true
-	}
-	snap.index, snap.folders = withFreshStats(ix, s, began), s.Folders(began)
+	snap.index, snap.dirty, snap.folders = withFreshStats(ix, s, began), dirty, s.Folders(began)
 	return snap, nil
 }
 
-// scanWithContent compares the work tree with an index, including the content of files that may differ.
-func (c *Checkout) scanWithContent(ctx context.Context, ix *index.File, report func(scan.Found)) (*scan.Scan, error) {
-	s := scan.New(c.work.ScanTree(), ix, report)
-	err := s.Run(ctx)
-	if err == nil {
+// scanWithContent compares the work tree with an index, including the content of files that may differ. It reports
+// untracked paths, and returns the tracked ones that differ.
+func (c *Checkout) scanWithContent(ctx context.Context, ix *index.File, report func(scan.Found)) (s *scan.Scan, dirty map[string]bool, err error) {
+	dirty = map[string]bool{}
+	s = scan.New(c.work.ScanTree(), ix, func(f scan.Found) {
+		if f.Tracked() {
+			dirty[f.Path] = true
+			return
+		}
+		report(f)
+	})
+	if err = s.Run(ctx); err == nil {
 		err = c.work.CleanSuspects(ctx, s, false)
 	}
-	return s, err
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, path := range s.Differing() {
+		dirty[path] = true
+	}
+	return s, dirty, nil
 }
 
 // setUntracked records that a path is untracked, and whether it is a folder.

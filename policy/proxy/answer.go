@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -93,12 +92,12 @@ func (p *Proxy) respond(w http.ResponseWriter, r *http.Request, a reply) {
 	}
 	p.work.Add(1)
 	defer p.work.Done()
-	conn, _, err := http.NewResponseController(w).Hijack()
+	client, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
+	conn := p.closeAtEnd(client)
 	defer conn.Close()
-	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
 	p.writeRaw(conn, a, "Proxy-Status: agent-ci; error="+a.errorText+"\r\n")
 }
 

@@ -18,11 +18,10 @@ import (
 
 // interceptedConn is a client's connection with TLS terminated by the proxy.
 type interceptedConn struct {
-	net.Conn
+	closingConn
 	early  *bufio.Reader // holds bytes received with CONNECT
 	target reach.Target
 	policy.HostDecision
-	stopClosing func() bool // keeps the proxy's Close from closing the connection
 }
 
 func (conn *interceptedConn) Read(to []byte) (int, error) {
@@ -30,11 +29,6 @@ func (conn *interceptedConn) Read(to []byte) (int, error) {
 		return conn.early.Read(to)
 	}
 	return conn.Conn.Read(to)
-}
-
-func (conn *interceptedConn) Close() error {
-	conn.stopClosing()
-	return conn.Conn.Close()
 }
 
 var errOtherName = errors.New("another server name than the tunnel's")
@@ -53,8 +47,7 @@ func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target
 	if err != nil {
 		return
 	}
-	conn := &interceptedConn{Conn: client, early: early.Reader, target: t, HostDecision: d}
-	conn.stopClosing = context.AfterFunc(p.ctx, func() { _ = client.Close() })
+	conn := &interceptedConn{p.closeAtEnd(client), early.Reader, t, d}
 	_ = client.SetDeadline(time.Now().Add(p.limits.header))
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		_ = conn.Close()

@@ -241,19 +241,28 @@ func (listener *limitedListener) Accept() (net.Conn, error) {
 		<-listener.slots
 		return nil, err
 	}
-	return &slotConn{Conn: conn, release: sync.OnceFunc(func() { <-listener.slots })}, nil
+	return &slotConn{closingConn{conn, sync.OnceFunc(func() { <-listener.slots })}}, nil
+}
+
+// closingConn is a connection whose Close also calls closed.
+type closingConn struct {
+	net.Conn
+	closed func()
+}
+
+func (conn closingConn) Close() error {
+	defer conn.closed()
+	return conn.Conn.Close()
+}
+
+// closeAtEnd returns conn as a connection that the proxy's Close closes.
+func (p *Proxy) closeAtEnd(conn net.Conn) closingConn {
+	stop := context.AfterFunc(p.ctx, func() { _ = conn.Close() })
+	return closingConn{conn, func() { stop() }}
 }
 
 // slotConn is a connection that occupies a slot until its close.
-type slotConn struct {
-	net.Conn
-	release func()
-}
-
-func (conn *slotConn) Close() error {
-	defer conn.release()
-	return conn.Conn.Close()
-}
+type slotConn struct{ closingConn }
 
 // CloseWrite closes the sending direction.
 func (conn *slotConn) CloseWrite() error { return closeWrite(conn.Conn) }

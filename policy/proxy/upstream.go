@@ -60,16 +60,5 @@ func (p *Proxy) dialPooled(ctx context.Context, key poolKey) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pooledConn{conn, context.AfterFunc(p.ctx, func() { _ = conn.Close() })}, nil
-}
-
-// pooledConn is a pooled connection.
-type pooledConn struct {
-	net.Conn
-	stopClosing func() bool // keeps the proxy's Close from closing the connection
-}
-
-func (conn *pooledConn) Close() error {
-	conn.stopClosing()
-	return conn.Conn.Close()
+	return p.closeAtEnd(conn), nil
 }
