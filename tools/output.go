@@ -242,7 +242,7 @@ func (o *Outputs) cutToBudget(call Call, printed *Printed, limit int) (string, U
 		file.writeClean(head)
 	} else { // a secret may cross the cut at the end of head or the start of tail
 		tail = o.clean(string(printed.tail))
-		head, tail = firstBytes(head, max(len(head)-redactionMargin, 0)), lastBytes(tail, max(len(tail)-redactionMargin, 0))
+		head, tail = clip.StartLines(head, len(head)-redactionMargin), clip.EndLines(tail, len(tail)-redactionMargin)
 	}
 	uncut.Truncated = true
 	uncut.Err = file.close()
@@ -291,40 +291,12 @@ const CutWarning = "Warning: truncated output"
 // between them. The words are those of the reference implementation, which models know. place says where the complete
 // output is.
 func (p *Printed) withoutMiddle(head, tail string, limit int, place string) string {
-	head = firstBytes(head, limit/2)
-	tail = lastBytes(tail, limit-limit/2)
+	head = clip.StartLines(head, limit/2)
+	tail = clip.EndLines(tail, limit-limit/2)
 	missing := max(p.bytes-int64(len(head)+len(tail)), 1)
 	if !strings.HasSuffix(head, "\n") && head != "" {
 		head += "\n"
 	}
 	return fmt.Sprintf(CutWarning+" (original token count: %d)\nTotal output lines: %d\n\n%s…%d tokens truncated; %s…\n%s",
 		Tokens(p.bytes), p.lines, head, Tokens(missing), place, tail)
-}
-
-// firstBytes returns the beginning of a text, up to n bytes. It cuts between lines if that loses at most a quarter, and
-// never within a character.
-func firstBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	if line := strings.LastIndexByte(text[:n], '\n') + 1; line >= n-n/4 && line > 0 {
-		return text[:line]
-	}
-	return clip.Start(text, n)
-}
-
-// lastBytes returns the end of a text, up to n bytes. It cuts between lines if that loses at most a quarter, and never
-// within a character.
-func lastBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	start := len(text) - n
-	if text[start-1] == '\n' {
-		return text[start:]
-	}
-	if line := strings.IndexByte(text[start:], '\n') + 1; line > 0 && line <= n/4 {
-		return text[start+line:]
-	}
-	return clip.End(text, n)
 }

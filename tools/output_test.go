@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/policy/must"
 )
@@ -247,26 +246,6 @@ func TestCaptureKeepsEnds(t *testing.T) {
 		}
 		if again := c.Take(); again.Bytes() != 0 {
 			t.Fatal("the second Take is not empty")
-		}
-	}
-}
-
-func TestCutKeepsWholeRunes(t *testing.T) {
-	texts := []string{""}
-	for i := 0; len(texts) < 3906; i++ { // all of up to 5 characters
-		for _, r := range "a\né€😀" {
-			texts = append(texts, texts[i]+string(r))
-		}
-	}
-	for _, text := range texts {
-		for n := range len(text) + 2 {
-			head, tail := firstBytes(text, n), lastBytes(text, n)
-			if len(head) > n || len(tail) > n || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
-				t.Fatalf("head %q, tail %q of %d bytes of %q", head, tail, n, text)
-			}
-			if !utf8.ValidString(head) || !utf8.ValidString(tail) {
-				t.Fatalf("a rune of %q is cut in two: %q, %q", text, head, tail)
-			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
@@ -46,14 +47,9 @@ func (o *Outputs) openSpool(callID string) *spool {
 // Two calls may have the same ID.
 func (o *Outputs) fileName(callID string) string {
 	const maxLength = 100
-	safe := strings.Map(func(r rune) rune {
-		if isAlphanumeric(r) || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, callID)
+	safe := clip.Name(callID, "_-", '_')
 	if safe != callID || safe == "" || len(safe) > maxLength {
-		safe = fmt.Sprintf("%s-%.4x", safe[:min(len(safe), maxLength)], sha256.Sum256([]byte(callID)))
+		safe = fmt.Sprintf("%s-%.4x", clip.Start(safe, maxLength), sha256.Sum256([]byte(callID)))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -284,7 +284,7 @@ func TestErrors(t *testing.T) {
 		{"empty object", answer(201, `{}`), forge.Other, []string{"it does not say what it is about"}},
 		{"broken reply", answer(200, `{"number": `, "Content-Length", "100"), forge.Unavailable, []string{"the reply ended early", "try again later"}},
 		{"another kind", answer(200, `{"number": "7"}`), forge.Other, []string{"number is a string, not a whole number"}},
-		{"escape sequences", answer(422, `{"message": "a\u001b[31m\n::error::b"}`), forge.Invalid, []string{"a [31m ::error::b ("}},
+		{"escape sequences", answer(422, `{"message": "a\u001b[31m\n::error::b"}`), forge.Invalid, []string{"a[31m ::error::b ("}},
 		{"token repeated", answer(422, `{"message": "token `+token+`"}`), forge.Invalid, []string{"token ***"}},
 		{"redirected write", answer(301, `{"message": "Moved Permanently"}`, "Location", "/elsewhere"), forge.Other, []string{"Moved Permanently"}},
 	}

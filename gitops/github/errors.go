@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -226,9 +225,7 @@ func (c *Client) printable(text string) string {
 	if c.token != "" {
 		text = strings.ReplaceAll(text, c.token, "***")
 	}
-	return clip.Bytes(strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r)
-	}), " "), maxMessage)
+	return clip.VisibleLine(text, maxMessage)
 }
 
 // withoutQuery returns a URL without user, query and fragment.

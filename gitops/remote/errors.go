@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 	"github.com/agent-ci/agent-ci/policy/clip"
@@ -300,26 +299,13 @@ func (s *gitStderr) wasRedirected() bool {
 
 const maxTextBytes = 2 << 10
 
-// printable returns text as one line of at most maxTextBytes bytes, without unprintable characters.
+// printable returns text as one line of at most maxTextBytes bytes, without invisible characters.
 func printable(text string) string {
-	lines := strings.FieldsFunc(strings.ToValidUTF8(clip.Bytes(text, maxTextBytes), "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
-	kept := lines[:0]
-	for _, line := range lines {
-		line = strings.TrimSpace(strings.Map(printableRune, line))
-		if line != "" {
+	var kept []string
+	for line := range strings.Lines(clip.Visible(text, maxTextBytes)) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
 			kept = append(kept, line)
 		}
 	}
 	return strings.Join(kept, "; ")
-}
-
-// printableRune returns a blank for white space, and -1 for other unprintable characters.
-func printableRune(r rune) rune {
-	switch {
-	case unicode.IsPrint(r):
-		return r
-	case unicode.IsSpace(r):
-		return ' '
-	}
-	return -1
 }

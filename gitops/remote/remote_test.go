@@ -240,7 +240,7 @@ func TestPushReportsHookRejection(t *testing.T) {
 			if !errors.As(err, &refused) {
 				t.Fatalf("err = %v, want a RejectedError", err)
 			}
-			must.Same(t, "pre-receive hook declined (no[31m pushes on  Fridays)", refused.Reason, "Reason")
+			must.Same(t, "pre-receive hook declined (no[31m pushes on Fridays)", refused.Reason, "Reason")
 		})
 	}
 }

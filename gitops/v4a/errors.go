@@ -88,29 +88,12 @@ func Excerpt(lines []string) string {
 
 // clipAround cuts a long line to the surroundings of the byte at. It marks cuts with "…".
 func clipAround(line string, at int) string {
-	start, end := 0, len(line)
-	if len(line) > maxShownBytes {
-		start = runeStart(line, min(max(at-maxShownLead, 0), len(line)-maxShownBytes))
-		end = runeStart(line, start+maxShownBytes)
-	}
-	shown := strings.ToValidUTF8(line[start:end], "\uFFFD")
-	if start > 0 {
-		shown = "…" + shown
-	}
-	if end < len(line) {
-		shown += "…"
+	hidden := clip.Start(line, min(at-maxShownLead, len(line)-maxShownBytes))
+	shown := strings.ToValidUTF8(clip.Bytes(line[len(hidden):], maxShownBytes), "\uFFFD")
+	if hidden != "" {
+		shown = clip.Mark + shown
 	}
 	return shown
-}
-
-// runeStart returns the start of the character that contains a byte.
-func runeStart(line string, at int) int {
-	for i := at; i > at-utf8.UTFMax && i > 0 && i < len(line); i-- {
-		if utf8.RuneStart(line[i]) {
-			return i
-		}
-	}
-	return at
 }
 
 // firstDifference returns the byte positions at which two lines first differ, after their indentation

@@ -17,6 +17,25 @@ func Start(text string, n int) string { return text[:characterBoundary(text, n, 
 // End returns the last n bytes of text, or up to 3 fewer so that it begins with a whole character.
 func End(text string, n int) string { return text[characterBoundary(text, len(text)-n, 1):] }
 
+// StartLines is Start without an incomplete last line, unless that is more than a quarter of n bytes.
+func StartLines(text string, n int) string {
+	start := Start(text, n)
+	if lines := strings.LastIndexByte(start, '\n') + 1; len(start) < len(text) && lines >= n-n/4 {
+		return start[:lines]
+	}
+	return start
+}
+
+// EndLines is End without an incomplete first line, unless that is more than a quarter of n bytes.
+func EndLines(text string, n int) string {
+	end := End(text, n)
+	isCut := len(end) < len(text) && text[len(text)-len(end)-1] != '\n'
+	if part := strings.IndexByte(end, '\n') + 1; isCut && part <= n/4 {
+		return end[part:]
+	}
+	return end
+}
+
 // Bytes returns text, or its first n bytes and Mark if it is longer.
 func Bytes(text string, n int) string {
 	if len(text) <= n {

@@ -38,6 +38,14 @@ func TestCutsBetweenCharacters(t *testing.T) {
 	}
 }
 
+func TestCutsBetweenLines(t *testing.T) {
+	t.Parallel()
+	const text = "one\ntwo two\nthree"
+	for n, want := range map[int][2]string{-1: {}, 0: {}, 4: {"one\n", "hree"}, 5: {"one\n", "three"}, 7: {"one\ntwo", "o\nthree"}, 14: {"one\ntwo two\n", "two two\nthree"}, 16: {"one\ntwo two\n", "two two\nthree"}, 17: {text, text}} {
+		must.Same(t, want, [2]string{clip.StartLines(text, n), clip.EndLines(text, n)}, n)
+	}
+}
+
 func TestDurationsHaveNoUnitsOfZero(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 10 * time.Second: "10s", 1500 * time.Millisecond: "1.5s", time.Minute: "1m", 10*time.Minute + 20*time.Second: "10m20s",
@@ -71,13 +79,15 @@ func TestWritersKeepHeadOrTail(t *testing.T) {
 
 func FuzzTextIsCutBetweenCharacters(f *testing.F) {
 	f.Add("a€😀", 3)
+	f.Add("€\n€\na", 9)
 	f.Fuzz(func(t *testing.T, text string, n int) {
-		start, end := clip.Start(text, n), clip.End(text, n)
-		if !strings.HasPrefix(text, start) || !strings.HasSuffix(text, end) || len(start) > max(n, 0) || len(end) > max(n, 0) {
-			t.Errorf("%d bytes of %q: %q and %q", n, text, start, end)
-		}
-		if utf8.ValidString(text) && (!utf8.ValidString(start) || !utf8.ValidString(end)) {
-			t.Errorf("%d bytes of %q cut a character: %q and %q", n, text, start, end)
+		for start, end := range map[string]string{clip.Start(text, n): clip.End(text, n), clip.StartLines(text, n): clip.EndLines(text, n)} {
+			if !strings.HasPrefix(text, start) || !strings.HasSuffix(text, end) || len(start) > max(n, 0) || len(end) > max(n, 0) {
+				t.Errorf("%d bytes of %q: %q and %q", n, text, start, end)
+			}
+			if utf8.ValidString(text) && (!utf8.ValidString(start) || !utf8.ValidString(end)) {
+				t.Errorf("%d bytes of %q cut a character: %q and %q", n, text, start, end)
+			}
 		}
 	})
 }

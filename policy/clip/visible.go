@@ -32,6 +32,22 @@ func Visible(text string, maxBytes int) string {
 	return text
 }
 
+// VisibleLine returns Visible on one line.
+func VisibleLine(text string, maxBytes int) string {
+	return strings.Join(strings.Fields(Visible(text, maxBytes)), " ")
+}
+
+// Name returns text with its ASCII letters and digits, and its characters in more. It replaces each other
+// character by instead.
+func Name(text, more string, instead rune) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(more, r) {
+			return r
+		}
+		return instead
+	}, text)
+}
+
 // IsInvisible reports whether r is an invisible letter or mark. A row of them, such as variation
 // selectors, can hide words that only models read. It reports false for U+FE0F, which emoji contain.
 func IsInvisible(r rune) bool {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/record"
 
@@ -88,14 +89,7 @@ func (s Settled) identity() (target, template string) { return s.Target, s.Templ
 // slug converts text to up to 30 lower-case characters that fit in a branch name: "My.Docs" gives my-docs.
 func slug(text string) string {
 	const most = 30
-	mapped := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '-'
-	}, strings.ToLower(text))
-	return strings.Trim(mapped[:min(len(mapped), most)], "-")
+	return strings.Trim(clip.Start(clip.Name(strings.ToLower(text), "-_", '-'), most), "-")
 }
 
 // JobDigest returns the digest of a campaign's job.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
@@ -150,14 +151,7 @@ func (d *Directory) HeadAndTail(name string, head, tail int64) (string, error) {
 
 // LogName returns the file name for the log of a command. name may contain any characters.
 func LogName(kind string, number int, name string) string {
-	clean := strings.Map(func(c rune) rune {
-		switch {
-		case strings.ContainsRune("-_.", c), '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-			return c
-		}
-		return '-'
-	}, name)
 	const maxNameBytes = 40
-	clean = clean[:min(len(clean), maxNameBytes)]
+	clean := clip.Start(clip.Name(name, "-_.", '-'), maxNameBytes)
 	return filepath.Join(OutputsFolder, fmt.Sprintf("%s-%d-%s.log", kind, number, clean))
 }

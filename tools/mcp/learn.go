@@ -27,9 +27,9 @@ const (
 	maxServerName   = 100       // bytes of a name or version in words
 )
 
-// oneLine returns a server's text in one line of up to 500 bytes, for use in a sentence.
+// oneLine returns a server's text in one line of up to 500 bytes.
 func oneLine(text string) string {
-	return strings.Join(strings.Fields(clip.Visible(text, 500)), " ")
+	return clip.VisibleLine(text, 500)
 }
 
 // readDescription fills s.list with the server's description and tools. It returns an *Error if the job cannot

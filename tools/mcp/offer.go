@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
@@ -114,20 +115,10 @@ func markHashed(hashed []bool, indexes []int) (changed bool) {
 // name returns the tool's name for a model, made of the server's and the tool's names. If it is too long, or if
 // withHash is true, it is cut and ends with a hash of both names.
 func (o Offered) name(withHash bool) string {
-	name := "mcp__" + strings.Map(nameRune, o.Server) + "__" + strings.Map(nameRune, o.Tool)
+	name := clip.Name("mcp__"+o.Server+"__"+o.Tool, "-_", '_')
 	if len(name) <= maxOfferedName && !withHash {
 		return name
 	}
 	sum := sha256.Sum256([]byte(o.Server + "\x00" + o.Tool))
-	name = name[:min(len(name), maxOfferedName-hashLength-1)]
-	return name + "_" + hex.EncodeToString(sum[:])[:hashLength]
-}
-
-// nameRune returns r, or '_' if r is not allowed in a tool's name for a model.
-func nameRune(r rune) rune {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
-		return r
-	}
-	return '_'
+	return clip.Start(name, maxOfferedName-hashLength-1) + "_" + hex.EncodeToString(sum[:])[:hashLength]
 }

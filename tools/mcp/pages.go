@@ -31,7 +31,7 @@ func pages[T any](fetch func(cursor string) (items []T, next string, err error),
 		}
 		isRepeated := next != "" && requested[next]
 		if isRepeated && next != emptyCursor {
-			return &endlessError{fmt.Sprintf("the cursor %q came again", shortLine(next))}
+			return &endlessError{fmt.Sprintf("the cursor %q came again", oneLine(next))}
 		}
 		if err := take(items); err != nil {
 			return err

@@ -82,7 +82,7 @@ func (r resources) serversNamed(name string) (found []Resources, problem string)
 	case len(all) == 0:
 		return nil, "no MCP server has resources"
 	case name != "":
-		return nil, fmt.Sprintf("no MCP server with resources has the name %q; there are %s", shortLine(name), strings.Join(names, ", "))
+		return nil, fmt.Sprintf("no MCP server with resources has the name %q; there are %s", oneLine(name), strings.Join(names, ", "))
 	}
 	return all, ""
 }
@@ -183,7 +183,7 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 	case err != nil:
 		return nil, "", err
 	case next != "" && next == cursor:
-		return found, "", &endlessError{fmt.Sprintf("the cursor %q came again", shortLine(next))}
+		return found, "", &endlessError{fmt.Sprintf("the cursor %q came again", oneLine(next))}
 	case next != emptyCursor:
 		return found, next, nil
 	}
@@ -214,8 +214,8 @@ func listResources(ctx context.Context, s *Session, cursor string) (found []reso
 	for _, r := range page.Resources {
 		if r != nil {
 			found = append(found, resource{
-				URI: clip.Visible(r.URI, maxURI), Name: shortLine(r.Name), Title: shortLine(r.Title),
-				Description: shortLine(r.Description), MIMEType: shortLine(r.MIMEType), Size: r.Size,
+				URI: clip.Visible(r.URI, maxURI), Name: oneLine(r.Name), Title: oneLine(r.Title),
+				Description: oneLine(r.Description), MIMEType: oneLine(r.MIMEType), Size: r.Size,
 			})
 		}
 	}
@@ -231,8 +231,8 @@ func listTemplates(ctx context.Context, s *Session, cursor string) (found []reso
 	for _, r := range page.ResourceTemplates {
 		if r != nil {
 			found = append(found, resource{
-				URITemplate: clip.Visible(r.URITemplate, maxURI), Name: shortLine(r.Name), Title: shortLine(r.Title),
-				Description: shortLine(r.Description), MIMEType: shortLine(r.MIMEType),
+				URITemplate: clip.Visible(r.URITemplate, maxURI), Name: oneLine(r.Name), Title: oneLine(r.Title),
+				Description: oneLine(r.Description), MIMEType: oneLine(r.MIMEType),
 			})
 		}
 	}
@@ -256,7 +256,7 @@ func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) 
 	if s == nil {
 		return tools.Refuse(problem), ctx.Err()
 	}
-	detail := map[string]any{"mcp_server": s.server.Name, "uri": shortLine(a.URI)}
+	detail := map[string]any{"mcp_server": s.server.Name, "uri": oneLine(a.URI)}
 	limited, cancel := s.callContext(ctx)
 	defer cancel()
 	answer, err := s.link.session.ReadResource(limited, &sdk.ReadResourceParams{URI: a.URI})

@@ -9,14 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// maxName is the maximum length of a URI, a name or a media type in a message, in bytes.
-const maxName = 300
 
 // convertAnswer converts an answer for the model: its texts, its images, and a line for each other item. It adds the
 // numbers of items and images to detail.
@@ -82,7 +78,7 @@ func expressesValue(text string, value any) bool {
 func jsonLine(value any) string {
 	text, err := plainjson.Marshal(value)
 	if err != nil {
-		return "[structured content, can't be shown: " + shortLine(err.Error()) + "]"
+		return "[structured content, can't be shown: " + oneLine(err.Error()) + "]"
 	}
 	return string(text)
 }
@@ -136,7 +132,7 @@ func (o *resultParts) add(content sdk.Content) {
 		if c.Size != nil {
 			size = int(*c.Size)
 		}
-		o.addPlaceholder("resource", c.URI, c.MIMEType, size, shortLine(c.Name))
+		o.addPlaceholder("resource", c.URI, c.MIMEType, size, oneLine(c.Name))
 	case *sdk.EmbeddedResource:
 		o.addResource(c.Resource)
 	default:
@@ -155,10 +151,10 @@ func (o *resultParts) addText(text string) {
 func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, remark string) {
 	words := []string{kind}
 	if uri != "" {
-		words = append(words, shortLine(uri))
+		words = append(words, oneLine(uri))
 	}
 	if mediaType != "" {
-		words = append(words, shortLine(mediaType))
+		words = append(words, oneLine(mediaType))
 	}
 	if size >= 0 {
 		words = append(words, fmt.Sprintf("%d bytes", size))
@@ -167,11 +163,6 @@ func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, rema
 		words = append(words, remark)
 	}
 	o.parts = append(o.parts, "["+strings.Join(words, ", ")+"]")
-}
-
-// shortLine returns a server's text in one line of up to maxName bytes.
-func shortLine(text string) string {
-	return strings.Join(strings.Fields(clip.Visible(text, maxName)), " ")
 }
 
 // addImage adds an image after a line with its name, or a placeholder if data is no valid image.
@@ -193,7 +184,7 @@ func (o *resultParts) addResource(r *sdk.ResourceContents) {
 	}
 	switch {
 	case len(r.Blob) > 0 && strings.HasPrefix(r.MIMEType, "image/"):
-		o.addImage(r.MIMEType, r.Blob, "resource "+shortLine(r.URI))
+		o.addImage(r.MIMEType, r.Blob, "resource "+oneLine(r.URI))
 	case len(r.Blob) > 0:
 		o.countKind("resource")
 		o.addPlaceholder("resource", r.URI, r.MIMEType, len(r.Blob), "it is no text")

@@ -115,7 +115,7 @@ func isUsableName(name string) bool {
 
 // oneLine returns untrusted text on one line, without invisible characters, cut to maxLength characters.
 func oneLine(text string, maxLength int) string {
-	return markdown.Cut(strings.Join(strings.Fields(clip.Visible(text, maxLength*utf8.UTFMax)), " "), maxLength)
+	return markdown.Cut(clip.VisibleLine(text, maxLength*utf8.UTFMax), maxLength)
 }
 
 // splitFrontMatter returns a file's front matter, which is between two lines ---, and the text below it.

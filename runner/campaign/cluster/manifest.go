@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
 	"gopkg.in/yaml.v3"
@@ -149,17 +150,12 @@ func jsonBytes(raw []byte) int {
 // longer than 30 characters or no valid object name is changed and shortened. It gets 6 digits of a digest to stay
 // unique, such as agent-ci-my-docs-1a2b3c.
 func Name(campaign string) string {
-	slug := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(campaign))
+	slug := clip.Name(strings.ToLower(campaign), "", '-')
 	if slug == campaign && len(slug) <= 30 && !strings.HasSuffix(slug, "-") {
 		return "agent-ci-" + slug
 	}
 	digest := sha256.Sum256([]byte(campaign))
-	return "agent-ci-" + strings.TrimRight(slug[:min(len(slug), 23)], "-") + "-" + hex.EncodeToString(digest[:3])
+	return "agent-ci-" + strings.TrimRight(clip.Start(slug, 23), "-") + "-" + hex.EncodeToString(digest[:3])
 }
 
 // jobName returns the name of a wave's Job.

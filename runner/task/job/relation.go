@@ -115,7 +115,7 @@ func (d *validator) checkRelations(needsTask bool) {
 func (d *validator) defaultCommandNames() {
 	nameAfter := func(target *string, run string) {
 		const longest = 80
-		*target = cmp.Or(*target, clip.Bytes(strings.Join(strings.Fields(run), " "), longest))
+		*target = cmp.Or(*target, clip.Line(run, longest))
 	}
 	for i := range d.job.Setup {
 		nameAfter(&d.job.Setup[i].Name, d.job.Setup[i].Run)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"unicode"
+
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // maxName is the maximum length of a tool's name in a script, in bytes.
@@ -12,20 +14,12 @@ const maxName = 128
 
 // identifier converts a name to a JavaScript identifier: all characters but ASCII letters, digits, _ and $ become _.
 func identifier(name string) string {
-	name = strings.Map(func(r rune) rune {
-		isLetter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if isLetter || isDigit(r) || r == '_' || r == '$' {
-			return r
-		}
-		return '_'
-	}, name[:min(len(name), maxName)])
-	if name == "" || isDigit(rune(name[0])) {
+	name = clip.Name(name[:min(len(name), maxName)], "_$", '_')
+	if name == "" || unicode.IsDigit(rune(name[0])) {
 		name = "_" + name
 	}
 	return name
 }
-
-func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
 // Names maps the names of tools to their names in scripts, which are distinct identifiers. A valid identifier stays
 // unchanged. If several names become equal, all but the alphabetically first get a number. The order of tools does not

@@ -218,7 +218,7 @@ func (w *typeWriter) propertyComment(schema any, indent int) string {
 	if !w.withComments || text == "" {
 		return ""
 	}
-	return comment(strings.Join(strings.Fields(clip.Visible(text, maxRemark)), " "), indent)
+	return comment(clip.VisibleLine(text, maxRemark), indent)
 }
 
 // literals returns the union of values as TypeScript literals. If there are too many, or one is too long or no scalar, it

@@ -318,17 +318,5 @@ func (e *excerpt) text() string {
 		write(number, strings.TrimSuffix(line, "\n"))
 		number++
 	}
-	return lastBytes(b.String(), e.maxBytes)
-}
-
-// lastBytes returns the last maxBytes bytes of a text, from the start of a line if possible.
-func lastBytes(text string, maxBytes int) string {
-	if len(text) <= maxBytes {
-		return text
-	}
-	text = clip.End(text, maxBytes)
-	if _, whole, cut := strings.Cut(text, "\n"); cut && whole != "" {
-		return whole
-	}
-	return text
+	return clip.EndLines(b.String(), e.maxBytes)
 }

@@ -115,7 +115,7 @@ func (w *weights) cut(limit textLimit, s string) excerpt {
 	}
 	tail := w.endWithin(end, maxBytes/3)
 	beforeTail := end[:len(end)-len(tail)]
-	return excerpt{Head: head, Hidden: describeOmitted(afterHead, middle, beforeTail), Tail: strings.TrimPrefix(tail, "\n")}
+	return excerpt{Head: strings.TrimSuffix(head, "\n"), Hidden: describeOmitted(afterHead, middle, beforeTail), Tail: tail}
 }
 
 // startWithin returns the start of s that takes up to maxBytes of the page, in whole lines if possible.
@@ -125,7 +125,7 @@ func (w *weights) startWithin(s string, maxBytes int) string {
 		maxBytes -= w[s[n]]
 		n++
 	}
-	return lineEnd(clip.Start(s, n))
+	return clip.StartLines(s, n)
 }
 
 // endWithin returns the end of s that takes up to maxBytes of the page, in whole lines if possible.
@@ -135,7 +135,7 @@ func (w *weights) endWithin(s string, maxBytes int) string {
 		start--
 		maxBytes -= w[s[start]]
 	}
-	return lineStart(clip.End(s, len(s)-start))
+	return clip.EndLines(s, len(s)-start)
 }
 
 // describeOmitted returns how many bytes and lines are left out.
@@ -159,22 +159,6 @@ func (w *weights) weigh(s string) int {
 		bytes += w[s[i]]
 	}
 	return bytes
-}
-
-// lineEnd removes an incomplete last line, unless that is half the text or more.
-func lineEnd(s string) string {
-	if end := strings.LastIndexByte(s, '\n'); end > len(s)/2 {
-		return s[:end]
-	}
-	return s
-}
-
-// lineStart removes an incomplete first line, unless that is half the text or more.
-func lineStart(s string) string {
-	if start := strings.IndexByte(s, '\n'); start >= 0 && start < len(s)/2 {
-		return s[start:]
-	}
-	return s
 }
 
 // fieldUnits limits a short field, in UTF-16 units: a name, a path, the first line of a command.

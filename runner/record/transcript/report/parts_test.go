@@ -118,7 +118,7 @@ func TestCut(t *testing.T) {
 		want     excerpt
 	}{
 		{"all of it", "a\nb\n", 3, excerpt{Head: "a\nb"}},
-		{"ends at lines", "one\ntwo\nthree\nfour\nfive\nsix", 18, excerpt{Head: "one\ntwo", Hidden: "3 lines, 16 bytes not shown", Tail: "six"}},
+		{"ends at lines", "one\ntwo\nthree\nfour\nfive\nsix", 12, excerpt{Head: "one\ntwo", Hidden: "3 lines, 16 bytes not shown", Tail: "six"}},
 		{"one long line", strings.Repeat("x", 30), 9, excerpt{Head: "xxxxxx", Hidden: "21 bytes not shown", Tail: "xxx"}},
 		{"what is escaped counts", "<<<<<<", 15, excerpt{Head: "<<", Hidden: "3 bytes not shown", Tail: "<"}},
 		{"no character is split", "äääääää", 7, excerpt{Head: "ää", Hidden: "8 bytes not shown", Tail: "ä"}},
