@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // visibleText returns a text with only visible characters. It removes terminal sequences, format
@@ -67,6 +69,8 @@ const (
 	joiner     = 0x200d
 )
 
+const blankBraille = 0x2800 // a symbol for Unicode
+
 // isEmojiStyle reports whether r styles or joins the emoji or symbol before it.
 func isEmojiStyle(before, r rune) bool {
 	switch r {
@@ -125,21 +129,10 @@ func visibleForm(r rune) rune {
 	return r
 }
 
-// invisible lists characters that are invisible although Unicode calls them letters, marks or
-// symbols.
-var invisible = map[rune]bool{
-	0x034f: true,                                           // combining grapheme joiner
-	0x115f: true, 0x1160: true, 0x3164: true, 0xffa0: true, // Hangul fillers
-	0x17b4: true, 0x17b5: true, // Khmer inherent vowels
-	0x2800: true, // blank Braille pattern
-}
-
 // Hidden reports whether r is invisible or controls its neighbours. Such characters are format
 // characters (bidirectional controls, zero width, tags), variation selectors and fillers.
 func Hidden(r rune) bool {
-	const firstTag, lastTag = 0xe0000, 0xe0fff // the block of tags, with its unassigned characters
-	isTag := r >= firstTag && r <= lastTag
-	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || isTag || invisible[r]
+	return unicode.Is(unicode.Cf, r) || clip.IsInvisible(r) || r == emojiStyle || r == blankBraille
 }
 
 // oneLine returns s cleaned. Newlines and runs of blanks become one blank each.
