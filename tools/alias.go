@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/shellword"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -111,16 +112,7 @@ func toCommandLine(value any) any {
 			return argv[2]
 		}
 	}
-	return Quoted(argv)
-}
-
-// Quoted returns a command line as one line for a shell, with each word quoted if needed.
-func Quoted(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = quote(word)
-	}
-	return strings.Join(quoted, " ")
+	return shellword.Quote(argv...)
 }
 
 // toArgumentVector converts a line to the words that run it in a shell. If the line is a list of words in JSON, it
@@ -160,20 +152,6 @@ func wordList(value any) (words []string, isList bool) {
 		words = append(words, word)
 	}
 	return words, len(words) > 0
-}
-
-// quote returns a text as one word of a shell script, in single quotes if needed (POSIX 2.2.2).
-func quote(word string) string {
-	needsQuotes := func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("@%+=:,./_-", r) }
-	if word != "" && !strings.ContainsFunc(word, needsQuotes) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// isAlphanumeric reports whether a character is an ASCII letter or digit.
-func isAlphanumeric(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
 // planItems returns a function that converts a list of plan steps or todos from other agents. key is the field with

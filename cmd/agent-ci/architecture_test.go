@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 }
 
 // floor lists the packages open to every package.
-var floor = []string{"policy/clip", "policy/lazyregexp", "policy/pathname", "policy/plainjson", "policy/store"}
+var floor = []string{"policy/clip", "policy/lazyregexp", "policy/pathname", "policy/plainjson", "policy/shellword", "policy/store"}
 
 // wings are the folders of runner, from the top down: a package imports from its own wing and
 // from those below. Package runner, the pipeline, is above them all; the benchmarks import none.

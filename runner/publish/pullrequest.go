@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/shellword"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -270,11 +271,5 @@ func (f Forge) describeManualPull(p *Proposal, title string) string {
 	}
 	file := f.Record.Join(record.PullRequestFile)
 	return fmt.Sprintf("the body lies in %s; by hand: gh pr create --repo %s --base %s --head %s --title %s --body-file %s%s",
-		file, f.Name(), p.Base.Branch, p.Task.Branch, shellQuoted(title), shellQuoted(file), draft)
-}
-
-// shellQuoted returns text on one line as a single word for a POSIX shell.
-func shellQuoted(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+		file, f.Name(), p.Base.Branch, p.Task.Branch, shellword.Quote(title), shellword.Quote(file), draft)
 }

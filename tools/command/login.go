@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/policy/shellword"
 )
 
 // loginShells lists the shells whose login files may reset PATH, as most versions of /etc/profile do.
@@ -19,7 +19,7 @@ func withPrograms(argv []string, folder string) []string {
 		return argv
 	}
 	argv = slices.Clone(argv)
-	argv[i] = "PATH=\"$PATH\":" + tools.Quoted([]string{folder}) + "; " + argv[i]
+	argv[i] = "PATH=\"$PATH\":" + shellword.Quote(folder) + "; " + argv[i]
 	return argv
 }
 

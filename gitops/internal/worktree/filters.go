@@ -15,9 +15,9 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
-	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/policy/shellword"
 )
 
 // Filters configures which filters of gitattributes(5) run, and where. The git program itself runs
@@ -165,7 +165,7 @@ func (w *Worktree) requireListed(name string) error {
 	}
 	return &FilterError{
 		Key: key, Why: "the configuration of the repository (.git/config) names a program that git would run",
-		Remedy: fmt.Sprintf("list the filter in git.filters of the job (name: %s), or remove it: git config --remove-section %s", name, shellQuoted("filter."+name)),
+		Remedy: fmt.Sprintf("list the filter in git.filters of the job (name: %s), or remove it: git config --remove-section %s", name, shellword.Quote("filter."+name)),
 	}
 }
 
@@ -292,16 +292,7 @@ func (p *sandboxes) run(ctx context.Context, name string, to direction, path str
 
 // expand replaces %f in a filter command by the quoted path of the file, like git.
 func expand(command, path string) string {
-	return strings.NewReplacer("%%", "%", "%f", program.Quoted(path)).Replace(command)
-}
-
-// shellQuoted quotes a text for a shell if needed. People may copy commands from messages, and the name
-// of a filter may come from an untrusted checkout.
-func shellQuoted(text string) string {
-	if strings.Trim(text, programLetters) == "" {
-		return text
-	}
-	return program.Quoted(text)
+	return strings.NewReplacer("%%", "%", "%f", shellword.Quote(path)).Replace(command)
 }
 
 // newUnnamedFile returns an open, empty file that has no name any more.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/policy/shell"
+	"github.com/agent-ci/agent-ci/policy/shellword"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -129,9 +130,9 @@ func commandText(tool string, call tools.Call) string {
 		}
 		switch {
 		case !isScript:
-			lines[i] = tools.Quoted(each.Argv)
+			lines[i] = shellword.Quote(each.Argv...)
 		case len(requested) > 1 && shell.ReadScript(script).Unclear != "":
-			lines[i] = tools.Quoted([]string{"bash", "-c", script})
+			lines[i] = shellword.Quote("bash", "-c", script)
 		default:
 			lines[i] = script
 		}
