@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"time"
@@ -33,6 +34,14 @@ func Marshal(value any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(value)
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+}
+
+// Write writes a value as indented JSON, without escaping <, > and &.
+func Write(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
 // Explain returns an error of encoding/json with a plain text, and any other error unchanged.

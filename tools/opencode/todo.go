@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
@@ -75,10 +76,7 @@ func todoRead(current func() plan.Plan) tools.Tool {
 // formatTodos returns a todo list as a result for the model.
 func formatTodos(todos []todo) (tools.Result, error) {
 	var text strings.Builder
-	write := json.NewEncoder(&text)
-	write.SetEscapeHTML(false)
-	write.SetIndent("", "  ")
-	if err := write.Encode(todos); err != nil {
+	if err := plainjson.Write(&text, todos); err != nil {
 		return tools.Result{}, fmt.Errorf("write the todo list: %w", err)
 	}
 	return tools.Result{Output: strings.TrimSuffix(text.String(), "\n")}, nil

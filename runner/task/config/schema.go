@@ -2,13 +2,13 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
@@ -20,10 +20,7 @@ func (f *Format) Schema() []byte {
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "agent-ci " + f.Name
 	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(schema); err != nil {
+	if err := plainjson.Write(&out, schema); err != nil {
 		panic(err) // the tags hold nothing that JSON can't
 	}
 	return out.Bytes()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
@@ -359,7 +360,7 @@ func (c *openedCampaign) status(state *campaign.State, plan *campaign.Plan) camp
 func (c *openedCampaign) printStatus(s campaign.Status) error {
 	switch c.format {
 	case "json":
-		return cli.WriteJSON(c.Stdout, s)
+		return plainjson.Write(c.Stdout, s)
 	case "markdown":
 		return show.Markdown(c.Stdout, s)
 	case "html":

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -101,14 +100,6 @@ func (o *Output) ReportLoss(stderr io.Writer) {
 	if lost := o.failure.Load(); lost != nil && !errors.Is(lost, syscall.EPIPE) {
 		fmt.Fprintf(stderr, "agent-ci: standard output is incomplete: %v\n", outcome.WithoutPath(lost.error))
 	}
-}
-
-// WriteJSON writes a value as indented JSON.
-func WriteJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 // ShowProblems prints the mistakes of a file, or "ok" if there are none.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -113,7 +114,7 @@ func showRuns(p cli.Process, machine runs.Store, asJSON bool) error {
 		if list == nil {
 			list = []runs.Run{}
 		}
-		return cli.WriteJSON(p.Stdout, runsList{Version: 1, Runs: list})
+		return plainjson.Write(p.Stdout, runsList{Version: 1, Runs: list})
 	}
 	if len(list) == 0 {
 		folder, _ := machine.Path() // no error: List used the same path

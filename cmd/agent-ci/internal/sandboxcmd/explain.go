@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -34,7 +35,7 @@ func printDecision(ctx context.Context, p cli.Process, mode string, files, argv 
 		fmt.Fprintf(p.Stderr, "agent-ci sandbox: the rules cannot be used:\n%v\n", err)
 		return cli.Exit(cli.ExitInvalid, nil)
 	}
-	return cli.WriteJSON(p.Stdout, commandPolicy(mode, set).Decide(newRequest(argv)))
+	return plainjson.Write(p.Stdout, commandPolicy(mode, set).Decide(newRequest(argv)))
 }
 
 // newRequest returns the request for a command. A single word that contains spaces is a script.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/setup/doctor"
@@ -57,7 +58,7 @@ func defineDoctor(flags *cli.FlagSet) cli.RunFunc {
 		}
 		run, hooksErr := look.Inspect(ctx, look.Options{Inputs: settings.Inputs{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		if asJSON {
-			err = cli.WriteJSON(p.Stdout, diagnosisWithHooks{found, run.Hooks})
+			err = plainjson.Write(p.Stdout, diagnosisWithHooks{found, run.Hooks})
 		} else {
 			showDiagnosis(p, found)
 			showHooks(p, run.Hooks, found, cmp.Or(hooksErr, run.HooksUnknown))
