@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
@@ -87,10 +88,10 @@ func lineEnd(data []byte) string {
 func yamlEntry(l memory.Lesson, indent string) string {
 	evidence := make([]string, len(l.Evidence))
 	for i, e := range l.Evidence {
-		evidence[i] = yamlString(e)
+		evidence[i] = strconv.Quote(e)
 	}
 	return fmt.Sprintf("%[1]s- id: %[2]s\n%[1]s  claim: %[3]s\n%[1]s  evidence: [%[4]s]\n%[1]s  run: %[5]s\n%[1]s  date: %[6]s\n",
-		indent, l.ID, yamlString(l.Claim), strings.Join(evidence, ", "), yamlString(l.Run), yamlString(l.Date))
+		indent, l.ID, strconv.Quote(l.Claim), strings.Join(evidence, ", "), strconv.Quote(l.Run), strconv.Quote(l.Date))
 }
 
 // Added returns the lessons added to a file between its contents before and now. onlyProposed is true if there are

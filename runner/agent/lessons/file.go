@@ -3,7 +3,6 @@ package lessons
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -235,12 +234,4 @@ func checkDate(s string) error {
 		return fmt.Errorf("must be a date such as 2026-01-31")
 	}
 	return nil
-}
-
-// yamlString returns a text as a double-quoted YAML string.
-func yamlString(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsAny(s, `"\`) {
-		return `"` + s + `"`
-	}
-	return strconv.Quote(s)
 }
