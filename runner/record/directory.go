@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -323,15 +322,6 @@ func (d *Directory) MakeFolder(name string) (string, error) {
 
 // Remove removes working files, even read-only folders made by commands. It ignores errors.
 func (d *Directory) Remove(name string) { _ = sandbox.RemoveScratch(d.Join(name)) }
-
-// Sync makes a file, or the names in a folder, durable on disk. It does not block on a pipe.
-func (d *Directory) Sync(name string) error {
-	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
 
 // Lock makes this process the only one that works in the run directory, until the process exits.
 func (d *Directory) Lock() error {

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -112,7 +111,7 @@ func ResultFromView(v *transcript.View) Result {
 // File is empty and Errors has the error.
 func (r *Record) WriteResult(name string, result *Result) {
 	result.Directory, result.File = r.Path(), name
-	if err := cmp.Or(r.WriteJSON(name, *result), r.Sync(".")); err != nil {
+	if err := r.WriteJSON(name, *result); err != nil {
 		result.Errors, result.File = append(result.Errors, r.Redact(err.Error())), ""
 	}
 }
