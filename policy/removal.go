@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/shell"
 )
 
@@ -117,8 +118,8 @@ func (c Commands) isEverything(place string) bool {
 // mayWriteBelow reports whether a path is inside a writable folder.
 func (c Commands) mayWriteBelow(place string) bool {
 	return slices.ContainsFunc(c.Writable, func(folder string) bool {
-		below, ok := strings.CutPrefix(place, strings.TrimSuffix(folder, "/")+"/")
-		return ok && below != ""
+		below, ok := pathname.Below(folder, place)
+		return ok && below != "."
 	})
 }
 

@@ -168,5 +168,5 @@ func pointsOutside(link, target string) bool {
 		afterName = afterName || isName
 	}
 	to := path.Join(path.Dir(link), target)
-	return to == ".." || strings.HasPrefix(to, "../") || !objects.ValidPath(to) && to != "."
+	return to != "." && !objects.ValidPath(to)
 }

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ func splitPath(name string) (parts []string, problem string) {
 		return nil, "the path holds a NUL"
 	case path.IsAbs(name):
 		return nil, "a patch changes files below the working directory only, named relative to it"
-	case clean == ".." || strings.HasPrefix(clean, "../"):
+	case !filepath.IsLocal(clean):
 		return nil, "the path leaves the working directory, and a patch changes files below it only"
 	case namesDirectory(name):
 		return nil, "this names a directory; name a file"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -166,7 +167,7 @@ func foldersAfterCD(dirs []string, to string) []string {
 	all := slices.Clip(dirs)
 	for _, dir := range dirs {
 		next := path.Join(dir, withoutUnknownStart(to))
-		if !slices.Contains(all, next) && len(all) < maxFolders && !strings.HasPrefix(next, "..") {
+		if !slices.Contains(all, next) && len(all) < maxFolders && filepath.IsLocal(next) {
 			all = append(all, next)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"strings"
+	"path/filepath"
 )
 
 // Tree reads the files of a commit. For a missing file, Read fails with fs.ErrNotExist; the other
@@ -21,7 +21,7 @@ const maxLinks = 16 // how many links are followed for one path
 func (t Tree) resolve(name string) (string, error) {
 	for range maxLinks + 1 {
 		name = path.Clean(name)
-		if name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") {
+		if !filepath.IsLocal(name) {
 			return "", nil
 		}
 		next, err := t.followFirstLink(name)
