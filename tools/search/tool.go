@@ -121,12 +121,9 @@ func description(deferred []Candidate) string {
 	}
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 	var counted []string
-	for _, name := range names[:min(len(names), maxNamed)] {
+	for _, name := range names {
 		counted = append(counted, fmt.Sprintf("%s (%d)", clip.Line(name, 40), counts[name]))
 	}
-	if more := len(names) - len(counted); more > 0 {
-		counted = append(counted, fmt.Sprintf("%d more", more))
-	}
 	return fmt.Sprintf("Finds tools that are not listed here, by words of what they do. There are %d, of: %s. "+
-		"Look here before you say that something can't be done; what is found can be called from then on.", len(deferred), strings.Join(counted, ", "))
+		"Look here before you say that something can't be done; what is found can be called from then on.", len(deferred), clip.Some(counted, maxNamed))
 }

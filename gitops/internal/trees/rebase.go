@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/merge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 type (
@@ -24,15 +24,11 @@ type MergeError struct {
 }
 
 func (e *MergeError) Error() string {
-	const shown = 5
-	var parts []string
-	for _, c := range e.Conflicts[:min(shown, len(e.Conflicts))] {
-		parts = append(parts, fmt.Sprintf("%q (%s)", c.Path, c.Why))
+	var files []string
+	for _, c := range e.Conflicts {
+		files = append(files, fmt.Sprintf("%q (%s)", c.Path, c.Why))
 	}
-	if more := len(e.Conflicts) - shown; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return "the change conflicts with " + e.With + ": " + strings.Join(parts, ", ")
+	return "the change conflicts with " + e.With + ": " + clip.Some(files, 5)
 }
 
 // Rebase returns cs on another base, like `git merge` of its branch into that base, with the new

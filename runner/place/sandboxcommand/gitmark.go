@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
@@ -43,11 +43,7 @@ func (s *Session) requireUnchangedGit(ctx context.Context) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	const shown = 10
-	if more := len(changed) - shown; more > 0 {
-		changed = append(changed[:shown], fmt.Sprintf("%d more", more))
-	}
 	return outcome.Stopf(outcome.PolicyViolation, "git_changed",
 		"Commands changed files in the checkout's .git: %s. agent-ci can find this out only afterwards. "+
-			"Look at these files before you run git there, or delete the checkout.", strings.Join(changed, "; "))
+			"Look at these files before you run git there, or delete the checkout.", clip.Some(changed, 10))
 }

@@ -3,18 +3,18 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// topicWidth limits a topic, in UTF-16 units.
-const topicWidth = 100
+// topicWidth limits a topic, in UTF-16 units. shownFiles limits the files that it names.
+const topicWidth, shownFiles = 100, 3
 
 // topicKeys lists the arguments that may describe a call, best first.
 var topicKeys = sync.OnceValue(func() []string {
@@ -114,15 +114,7 @@ func patchedFiles(text string) string {
 			}
 		}
 	}
-	return joinFileNames(files)
-}
-
-// joinFileNames joins up to three names, and counts the others.
-func joinFileNames(files []string) string {
-	if len(files) > 3 {
-		files = append(files[:3], fmt.Sprintf("and %d more", len(files)-3))
-	}
-	return strings.Join(files, ", ")
+	return clip.Some(files, shownFiles)
 }
 
 // Files returns the files that the call changed, in one line, or "".
@@ -135,7 +127,7 @@ func (f ToolFinished) Files() string {
 			names = append(names, name)
 		}
 	}
-	return markdown.Cut(joinFileNames(names), topicWidth)
+	return markdown.Cut(clip.Some(names, shownFiles), topicWidth)
 }
 
 // ReadableArguments returns arguments for people, one a line. A text of several lines stays as it is. If

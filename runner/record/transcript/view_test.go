@@ -126,7 +126,7 @@ func TestTopic(t *testing.T) {
 		{"patch after a command", `{"cmd":"make; apply_patch <<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF"}`, "make; apply_patch <<EOF …"},
 		{"patch before a command", `{"cmd":"apply_patch <<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF\nmake"}`, "apply_patch <<EOF …"},
 		{"patch in a substitution", `{"cmd":"cd $(make) && apply_patch <<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF"}`, "cd $(make) && apply_patch <<EOF …"},
-		{"many files", "*** Begin Patch\n" + strings.Repeat("*** Delete File: f\n", 5), "f, f, f, and 2 more"},
+		{"many files", "*** Begin Patch\n" + strings.Repeat("*** Delete File: f\n", 5), "f, f, f and 2 more"},
 		{"nothing that is known", `{"x":1}`, ""},
 		{"no JSON", `go test`, "go test"},
 		{"JavaScript", "// @exec: {\"yield_time_ms\": 1}\n\nconst a = 1;\ntext(a);\n", "const a = 1; …"},
