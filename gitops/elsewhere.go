@@ -74,6 +74,3 @@ func Holds(path, sha string) (_ bool, err error) {
 	}
 	return err == nil, err
 }
-
-// Short returns the first 12 characters of a commit id, for messages.
-func Short(sha string) string { return sha[:min(len(sha), 12)] }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 )
 
@@ -35,9 +35,9 @@ func describeVersion(b onboard.Build) string {
 	case b.Commit == "":
 		return unknownVersion
 	case b.Modified:
-		return gitops.Short(b.Commit) + "-dirty"
+		return clip.SHA(b.Commit) + "-dirty"
 	}
-	return gitops.Short(b.Commit)
+	return clip.SHA(b.Commit)
 }
 
 // readBuild returns the program's version and commit. They come from make build, or else from Go's build

@@ -49,6 +49,9 @@ func Line(text string, n int) string {
 	return Bytes(strings.Join(strings.Fields(text), " "), n)
 }
 
+// SHA returns the first 12 characters of a commit's id or another digest.
+func SHA(id string) string { return Start(id, 12) }
+
 // Duration returns d for people, without units of zero at its end: 1h, 10m, 1m5s.
 func Duration(d time.Duration) string {
 	text := d.String()

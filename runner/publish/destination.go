@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -110,7 +111,7 @@ func (t *tip) lease() string {
 func foreignCommitError(branch string, t *tip) error {
 	return outcome.Stopf(outcome.Conflict, "foreign_commit",
 		"Branch %s ends in commit %s by %s, which no run made; merge or delete the branch, or give another with pull_request.branch.",
-		branch, gitops.Short(t.SHA), t.ContentAuthor())
+		branch, clip.SHA(t.SHA), t.ContentAuthor())
 }
 
 // push moves a branch in another repository to a commit. It fails if the branch is no longer at before. If

@@ -91,7 +91,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, current BaseBranch) erro
 			return err
 		}
 	}
-	f.warnInPull(p, "base_moved", "%s moved from %s to %s during the run; the change was merged onto it.", base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA))
+	f.warnInPull(p, "base_moved", "%s moved from %s to %s during the run; the change was merged onto it.", base.Branch, clip.SHA(p.Base.SHA), clip.SHA(base.SHA))
 	if p.movedFrom.SHA == "" {
 		p.movedFrom = p.Base
 	}
@@ -124,7 +124,7 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, current BaseBranch) (
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
 		err = outcome.Stopf(outcome.Conflict, "base_moved",
 			"%s moved from %s to %s during the run, and the change conflicts with it: %s; run again, or apply %s by hand.",
-			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), DescribeConflicts(conflict.Conflicts), f.Record.Join(record.PatchFile)).Because(conflict)
+			base.Branch, clip.SHA(p.Base.SHA), clip.SHA(base.SHA), DescribeConflicts(conflict.Conflicts), f.Record.Join(record.PatchFile)).Because(conflict)
 	}
 	return base, moved, err
 }
@@ -147,7 +147,7 @@ func (p *Proposal) unverifiedReason() string {
 		return ""
 	}
 	return fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
-		gitops.Short(p.movedFrom.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
+		clip.SHA(p.movedFrom.SHA), clip.SHA(p.Base.SHA), p.Base.Branch)
 }
 
 // MergedChange is the change of an earlier pull request, merged onto the current base.

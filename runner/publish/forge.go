@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -35,7 +36,7 @@ func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitop
 	}
 	if !known {
 		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
-			"The base commit %s is not in %s; push %s first.", gitops.Short(base.SHA), f.Name(), workspace.BaseName(base))
+			"The base commit %s is not in %s; push %s first.", clip.SHA(base.SHA), f.Name(), workspace.BaseName(base))
 	}
 	if err := requireBranchFits(ctx, f.Remote(), branch); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -40,7 +41,7 @@ func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (
 		return "", intake.ForgeFailure("The commit cannot be made on GitHub", err)
 	}
 	if tree != string(p.Change.Tree) {
-		f.warnInPull(p, "unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", gitops.Short(tree), gitops.Short(string(p.Change.Tree)))
+		f.warnInPull(p, "unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", clip.SHA(tree), clip.SHA(string(p.Change.Tree)))
 		return "", nil
 	}
 	commit, err := f.Repo.CreateCommit(ctx, message, tree, p.Base.SHA)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -46,5 +46,5 @@ func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 		return
 	}
 	f.commentOnJoin(ctx, pull, nil, tip.SHA, fmt.Sprintf("Run %s pushed commit %s; its own comment about it is missing. The commit's message says what it did.\n",
-		markdown.Text(markdown.Cut(tip.Trailer(forge.TrailerRun), 100)), gitops.Short(tip.SHA)))
+		markdown.Text(markdown.Cut(tip.Trailer(forge.TrailerRun), 100)), clip.SHA(tip.SHA)))
 }

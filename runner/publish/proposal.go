@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -137,7 +138,7 @@ func (p *Publication) DescribeChange(where string) string {
 
 // describePlace returns where the change is, without a full stop, and the next step or "".
 func (p *Publication) describePlace(where string) (place, next string) {
-	short := gitops.Short(p.Commit)
+	short := clip.SHA(p.Commit)
 	switch {
 	case p.Commit == "" && where == GoneTree:
 		return fmt.Sprintf("The change was made in %s, which is removed", where), "give --out to keep it"
@@ -187,7 +188,7 @@ func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch,
 		return outcome.Stopf(outcome.VerifyFailed, "red", "%s", red+committed)
 	case p.alreadyPublished():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
-			"Branch %s already has this change (commit %s); nothing was pushed.", branch, gitops.Short(p.Commit))
+			"Branch %s already has this change (commit %s); nothing was pushed.", branch, clip.SHA(p.Commit))
 	}
 	return outcome.Stopf(outcome.Changed, p.changedReason(), "%s", p.DescribeChange(where))
 }
@@ -198,7 +199,7 @@ func (p *Publication) OutcomeWithoutChange(t *intake.Task, j *job.Job, dropped [
 	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent finished without a change; its last message says why.")
 	switch {
 	case p.InBase:
-		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "%s already has this change, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
+		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "%s already has this change, since %s.", p.Base.Branch, clip.SHA(p.Base.SHA))
 	case len(dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
 			"The agent changed only protected files (%s), which policy.change.protected leaves out; to allow them, change policy.protect.", markdown.SomeFiles(dropped))

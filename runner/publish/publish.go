@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -151,7 +152,7 @@ func refuseOvertaken(branch string, current *tip) error {
 	run := current.Trailer(forge.TrailerRun)
 	if run == "" { // somebody reset it to a commit of the base
 		return outcome.Stopf(outcome.Skipped, "foreign_commit",
-			"Branch %s was reset during the repair, to commit %s, which no run made; nothing was pushed.", branch, gitops.Short(current.SHA))
+			"Branch %s was reset during the repair, to commit %s, which no run made; nothing was pushed.", branch, clip.SHA(current.SHA))
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) pushed to %s during the repair; this one pushed nothing.", run, branch)
 }

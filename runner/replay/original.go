@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -99,7 +100,7 @@ func (o *Original) MakeTree(ctx context.Context, to *record.Record, source *work
 		return tree, workspace.CheckoutFailure(err)
 	}
 	if treeBase := tree.Base().SHA; treeBase != base.SHA {
-		return tree, fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(treeBase), gitops.Short(base.SHA))
+		return tree, fmt.Errorf("the fresh tree stands on %s, not on the base %s", clip.SHA(treeBase), clip.SHA(base.SHA))
 	}
 	return tree, tree.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -68,11 +69,11 @@ func targetNote(r campaign.Row) string {
 	case r.Report == nil && r.Existing != "":
 		return "has a pull request: " + r.Existing
 	case r.Report == nil && r.SHA != "":
-		return fmt.Sprintf("%s at %s", r.Base, transcript.ShortSHA(r.SHA))
+		return fmt.Sprintf("%s at %s", r.Base, clip.SHA(r.SHA))
 	case r.Report == nil:
 		return ""
 	case r.Report.Outcome == "changed" && r.Pull == nil && r.Report.Commit != "":
-		return fmt.Sprintf("commit %s on %s", transcript.ShortSHA(r.Report.Commit), r.Report.Branch)
+		return fmt.Sprintf("commit %s on %s", clip.SHA(r.Report.Commit), r.Report.Branch)
 	case r.Report.Outcome == "changed":
 		return ""
 	case r.Report.Message != "":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
@@ -178,7 +179,7 @@ func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error
 			"The checkout is on %s, the branch of an earlier run; check out the branch to build on, or set repository.base.", w.base.Branch)
 	}
 	return outcome.Stopf(outcome.InvalidInput, "no_base",
-		"The checkout is on no branch (detached HEAD at %s); check out a branch, or set repository.base.", gitops.Short(w.base.SHA))
+		"The checkout is on no branch (detached HEAD at %s); check out a branch, or set repository.base.", clip.SHA(w.base.SHA))
 }
 
 // earlierRun returns the commit at the tip of the checked out branch if an earlier run made it, or

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
@@ -75,7 +76,7 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, u
 	err = RetryUnreachable(ctx, func() error { return remote.Fetch(ctx, from, into, options) })
 	w.checkout.ReloadObjects()
 	if err != nil {
-		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), from.Name()), err)
+		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", clip.SHA(sha), from.Name()), err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -203,7 +204,7 @@ func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, pla
 		}
 	}
 	if w.base.SHA != earlier.BaseSHA {
-		return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(earlier.BaseSHA), gitops.Short(w.base.SHA))
+		return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", clip.SHA(earlier.BaseSHA), clip.SHA(w.base.SHA))
 	}
 	w.base.Branch = earlier.Base
 	dirty, err := w.dirtyFiles(ctx)

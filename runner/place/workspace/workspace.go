@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/filetime"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -173,7 +174,7 @@ func (w *Workspace) Base() gitops.Base { return w.base }
 // BaseName returns a name of a base for messages.
 func BaseName(b gitops.Base) string {
 	if b.Branch == "" {
-		return "commit " + gitops.Short(b.SHA)
+		return "commit " + clip.SHA(b.SHA)
 	}
 	return b.Branch
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -229,7 +230,7 @@ func TestNamesWorkspaceForPeople(t *testing.T) {
 	own := Folder(nil, "/r")
 	must.Same(t, filepath.Join("/r", "a", "b"), own.WorkDir("a/b"), "works in")
 	detached := gitops.Base{SHA: strings.Repeat("ab", 20)}
-	must.Same(t, "commit "+gitops.Short(detached.SHA), BaseName(detached), "a detached HEAD")
+	must.Same(t, "commit "+clip.SHA(detached.SHA), BaseName(detached), "a detached HEAD")
 	must.Same(t, "main", BaseName(gitops.Base{Branch: "main", SHA: detached.SHA}), "a branch")
 }
 

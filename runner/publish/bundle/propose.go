@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
@@ -210,7 +211,7 @@ func requireBaseInBranch(base gitops.Base, now publish.BaseBranch) error {
 	case now.Tip == "":
 		return invalidBundleError("there is no branch %s", base.Branch)
 	case now.Tip != base.SHA && now.Relation != forge.Ahead:
-		return invalidBundleError("its base commit %s is not part of %s", gitops.Short(base.SHA), base.Branch)
+		return invalidBundleError("its base commit %s is not part of %s", clip.SHA(base.SHA), base.Branch)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -100,7 +100,7 @@ func (s Poster) rereadDiff(ctx context.Context) ([]forge.PullFile, error) {
 		return nil, err
 	}
 	if pull.HeadSHA != s.Subject.HeadSHA {
-		s.Record.Warn("pull_request_moved", "Pull request #%d got new commits after %s was reviewed; the findings are in the text of the review.", s.Subject.Number, gitops.Short(s.Subject.HeadSHA))
+		s.Record.Warn("pull_request_moved", "Pull request #%d got new commits after %s was reviewed; the findings are in the text of the review.", s.Subject.Number, clip.SHA(s.Subject.HeadSHA))
 		return nil, nil
 	}
 	return files, nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -51,7 +51,7 @@ func findingHeadline(f finding) string {
 func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []finding) string {
 	var b strings.Builder
 	b.WriteString(s.mark(s.Subject.HeadSHA) + "\n" + harmlessMarkdown(o.Summary, maxFinding))
-	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.Subject.HeadSHA))+" was reviewed")
+	tail := "\n" + s.footer("Commit "+markdown.Code(clip.SHA(s.Subject.HeadSHA))+" was reviewed")
 	remaining := maxReview - markdown.Units(b.String()) - markdown.Units(tail)
 	all := offDiff
 	for _, p := range refused {

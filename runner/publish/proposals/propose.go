@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -185,9 +186,9 @@ func (l *Lessons) pinValidEvidence(text string, change *gitops.ChangeSet) (*less
 		return nil, nil
 	case isPinned: // the pin stays
 	case inChange == inBase:
-		e.PinnedTo = gitops.Short(change.Base.SHA)
+		e.PinnedTo = clip.SHA(change.Base.SHA)
 	default:
-		e.PinnedTo = gitops.Short(inChange)
+		e.PinnedTo = clip.SHA(inChange)
 	}
 	return &e, nil
 }

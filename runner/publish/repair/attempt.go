@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
@@ -65,7 +65,7 @@ func (c *Case) agentInput() []clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You repair pull request #%d, which an earlier run made.", c.Pull.Number)
 	if len(c.Red) > 0 {
-		fmt.Fprintf(&b, " %s red on its commit %s and not on %s. Find the cause, and mend it in the change.", countRedChecks(len(c.Red)), gitops.Short(c.Head), c.Pull.Base)
+		fmt.Fprintf(&b, " %s red on its commit %s and not on %s. Find the cause, and mend it in the change.", countRedChecks(len(c.Red)), clip.SHA(c.Head), c.Pull.Base)
 	}
 	if c.ConflictsWithBase {
 		fmt.Fprintf(&b, " %s moved into conflict with it: bring both together, so that what each was made for stays.", c.Pull.Base)

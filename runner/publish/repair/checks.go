@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
@@ -89,7 +89,7 @@ func (c *Case) readChecks(ctx context.Context, sha string) ([]forge.Check, error
 	}
 	checks, err := c.repository.Checks(ctx, sha)
 	c.checks[sha] = checks
-	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", gitops.Short(sha)), err)
+	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", clip.SHA(sha)), err)
 }
 
 // baseCommits returns the base commits to compare with. The newest comes first. Its checks may still be running,

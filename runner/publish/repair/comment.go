@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -62,7 +62,7 @@ func (a *Attempt) setCase(last intake.Repair) {
 	alreadyRerun := a.storedState.head == a.Head && a.storedState.rerunStarted
 	a.newState = state{head: a.Head, run: a.record.ID, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: alreadyRerun}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(a.Head))
+	fmt.Fprintf(&b, "**Checks on %s**\n\n", clip.SHA(a.Head))
 	for _, red := range a.Red {
 		fmt.Fprintf(&b, "- %s: %s\n", red.link(), red.describeFailure())
 	}
@@ -166,7 +166,7 @@ func (a *Attempt) conclude(ctx context.Context, stop *outcome.Stop, cost float64
 	a.newState.spentUSD += cost
 	if pushed != "" {
 		a.newState.head, a.newState.rerunStarted = pushed, false
-		a.conclusion = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", a.newState.attempts, gitops.Short(pushed))
+		a.conclusion = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", a.newState.attempts, clip.SHA(pushed))
 		return a.writeComment(ctx)
 	}
 	if a.Next.Attempt >= a.limits.Attempts {

@@ -91,6 +91,3 @@ func (s Site) Page(address string) string {
 	}
 	return ""
 }
-
-// ShortSHA returns the first 12 characters of a commit's id.
-func ShortSHA(sha string) string { return sha[:min(len(sha), 12)] }

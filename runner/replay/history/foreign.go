@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -27,7 +28,7 @@ func (h *Run) RefuseExcessPermissions(ctx context.Context, source *settings.Sour
 	}
 	needsPublished := resumes || source.Env.InActions() && source.JobFile != ""
 	if needsPublished && !published {
-		return foreignRecordError("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
+		return foreignRecordError("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", clip.SHA(base.SHA), base.Branch)
 	}
 	commit := settings.Commit{}
 	if published {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -40,7 +41,7 @@ func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) 
 		return // the configuration in it has a mistake
 	}
 	base := p.Workspace.Base()
-	g.Checkout, g.Base, g.Origin = checkout.Root(), strings.TrimSpace(base.Branch+" "+gitops.Short(base.SHA)), p.Record.Redact(checkout.Origin())
+	g.Checkout, g.Base, g.Origin = checkout.Root(), strings.TrimSpace(base.Branch+" "+clip.SHA(base.SHA)), p.Record.Redact(checkout.Origin())
 	d.examineCredentials()
 }
 

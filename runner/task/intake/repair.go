@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -164,11 +164,11 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 	}
 	pulls, err := s.eventRepository().PullRequestsWith(ctx, s.Request.SHA)
 	if err != nil {
-		return nil, ForgeFailure("The pull requests of commit "+gitops.Short(s.Request.SHA)+" cannot be listed", err)
+		return nil, ForgeFailure("The pull requests of commit "+clip.SHA(s.Request.SHA)+" cannot be listed", err)
 	}
 	if len(pulls) == 0 {
 		return nil, outcome.Stopf(outcome.Skipped, "head_moved",
-			"No open pull request ends in commit %s, which the checks ran on; there is nothing to repair.", gitops.Short(s.Request.SHA))
+			"No open pull request ends in commit %s, which the checks ran on; there is nothing to repair.", clip.SHA(s.Request.SHA))
 	}
 	ofRun := slices.IndexFunc(pulls, func(p *forge.PullRequest) bool {
 		return strings.EqualFold(p.HeadRepository, s.Event.Repository) && IsRunBranch(p.Head)
@@ -188,10 +188,10 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	case tip == nil:
 		return skipPull(pull, "foreign_branch", "has no branch %s any more", pull.Head)
 	case s.Request.SHA != "" && tip.SHA != s.Request.SHA:
-		return skipPull(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
+		return skipPull(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", clip.SHA(s.Request.SHA))
 	}
 	if !tip.MadeByRun() {
-		return skipPull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.ContentAuthor())
+		return skipPull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", clip.SHA(tip.SHA), tip.ContentAuthor())
 	}
 	pusher, account, isOwn, err := FindPusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) er
 	}
 	if !isOwn {
 		return skipPull(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
-			gitops.Short(tip.SHA), cmp.Or(pusher.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
+			clip.SHA(tip.SHA), cmp.Or(pusher.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
 	}
 	s.repairHead = tip
 	s.Request.RequestedAt = tip.Committed // nobody asks after that

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
@@ -307,7 +308,7 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 		return file, ReadFailure(name, err)
 	case missing && s.Env.InActions():
 		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
-			"%s is not in the base commit %s; in Actions, agent-ci reads its configuration only from there: commit the file first.", name, gitops.Short(base.SHA))
+			"%s is not in the base commit %s; in Actions, agent-ci reads its configuration only from there: commit the file first.", name, clip.SHA(base.SHA))
 	}
 	file.Content = committed
 	if s.Env.InActions() {
@@ -322,7 +323,7 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	}
 	file.Content = disk
 	if missing || string(disk) != string(committed) {
-		s.Warn("job_not_committed", "%s differs from the base commit %s; the file on disk is used, but Actions would use the commit.", name, gitops.Short(base.SHA))
+		s.Warn("job_not_committed", "%s differs from the base commit %s; the file on disk is used, but Actions would use the commit.", name, clip.SHA(base.SHA))
 	}
 	return file, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
@@ -124,7 +125,7 @@ func (e ending) lastLines(v *transcript.View, o Options) string {
 	}
 	digest := ""
 	if v.EventCount > 0 {
-		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.EventCount, codeField(transcript.ShortSHA(v.Head)))
+		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.EventCount, codeField(clip.SHA(v.Head)))
 	}
 	if page := o.Site.Page(v.Started.Artifacts); page != "" {
 		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link("artifacts of the workflow's run", page))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
@@ -63,7 +64,7 @@ func (l Links) Sentence(s string) document.Text {
 	}
 	addName(l.Issue, document.Plain, l.Site.Issue(l.Issue))
 	for _, sha := range l.Commits {
-		addName(transcript.ShortSHA(sha), document.Monospace, l.Site.Commit(sha))
+		addName(clip.SHA(sha), document.Monospace, l.Site.Commit(sha))
 	}
 	return linkNames(strings.Join(strings.Fields(s), " "), known)
 }
@@ -104,7 +105,7 @@ func (l Links) issueLink(reference string) document.Text {
 
 // commitLink returns the short id of a commit, as a link if the forge has the commit.
 func (l Links) commitLink(sha string) document.Text {
-	name, page := transcript.ShortSHA(sha), ""
+	name, page := clip.SHA(sha), ""
 	if slices.Contains(l.Commits, sha) {
 		page = l.Site.Commit(sha)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
@@ -59,7 +60,7 @@ func serversSection(s *Source) document.Section {
 }
 
 // shortDigest returns the beginning of a digest.
-func shortDigest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
+func shortDigest(sha string) document.Text { return document.Mono(clip.SHA(sha)) }
 
 // jobTool is a tool that the job defines.
 type jobTool struct {

@@ -42,7 +42,7 @@ func Describe(event transcript.Event) (e Entry) {
 	case transcript.Task:
 		e = detail("**task**%s", withPrefix(": ", d.Title)).withTexts(LongText{"Text", d.Text})
 	case transcript.Workspace:
-		e = line("**base** is %s", strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))).withTexts()
+		e = line("**base** is %s", strings.TrimSpace(d.Base+" "+clip.SHA(d.BaseSHA))).withTexts()
 	case transcript.Policy:
 		if len(d.Layers) == 0 {
 			return line("**WARNING**: commands run unconfined, with all rights of this user").badIf(true)
@@ -237,7 +237,7 @@ func describeProofs(d transcript.Verify) (words string) {
 func describePublish(d transcript.Publish) Entry {
 	switch d.Step {
 	case "commit":
-		return line("**committed** %s on %s", transcript.ShortSHA(d.HeadSHA), d.Branch)
+		return line("**committed** %s on %s", clip.SHA(d.HeadSHA), d.Branch)
 	case "push":
 		return line("**pushed** %s to %s", d.Branch, d.Remote)
 	case "pull_request":
