@@ -28,7 +28,7 @@ func (o *Outputs) openSpool(callID string) *spool {
 	limit := cmp.Or(o.FileLimit, DefaultFileLimit)
 	opened := &spool{remaining: limit, limit: limit}
 	if o.Redact != nil {
-		opened.redactor = &secrets.Stream{Redact: o.Redact, Put: opened.writeClean}
+		opened.redactor = secrets.NewStream(o.Redact, opened.writeClean)
 	}
 	if o.Create == nil {
 		return opened

@@ -15,11 +15,15 @@ const (
 
 // Stream removes secrets from text in pieces. It holds at most 1 MiB and the last piece.
 type Stream struct {
-	Redact func(text string) string
-	Put    func(clean string) // receives the text without secrets, in order
-
+	redact    func(text string) string
+	put       func(clean string)
 	pending   []byte
 	nextCutAt int // length of pending for the next attempt to cut it
+}
+
+// NewStream returns a stream whose text redact removes secrets from. put receives the result, in order.
+func NewStream(redact func(text string) string, put func(clean string)) *Stream {
+	return &Stream{redact: redact, put: put}
 }
 
 // Write takes the next piece. It never fails.
@@ -35,14 +39,14 @@ func (s *Stream) Write(p []byte) (int, error) {
 	}
 	s.nextCutAt = 0
 	s.pending = append(s.pending[:0], s.pending[n:]...)
-	s.Put(clean)
+	s.put(clean)
 	return len(p), nil
 }
 
 // Flush releases the rest.
 func (s *Stream) Flush() {
 	if len(s.pending) > 0 {
-		s.Put(s.Redact(string(s.pending)))
+		s.put(s.redact(string(s.pending)))
 	}
 	s.pending = nil
 }
@@ -51,7 +55,7 @@ func (s *Stream) Flush() {
 // It returns the length of the first part, and that part redacted. The length is 0 if there is no such
 // place yet. Each attempt goes back twice as far. From streamPatience bytes on, it splits anyway.
 func (s *Stream) cutPending() (n int, clean string) {
-	redacted := s.Redact(string(s.pending))
+	redacted := s.redact(string(s.pending))
 	end := len(s.pending) - streamOverlap
 	for stepBack := 512; stepBack < 512<<cutAttempts && end > 0; stepBack *= 2 {
 		n = end
@@ -61,7 +65,7 @@ func (s *Stream) cutPending() (n int, clean string) {
 		if redacted == string(s.pending) { // it contains no secret
 			return n, redacted[:n]
 		}
-		if clean = s.Redact(string(s.pending[:n])); clean+s.Redact(string(s.pending[n:])) == redacted {
+		if clean = s.redact(string(s.pending[:n])); clean+s.redact(string(s.pending[n:])) == redacted {
 			return n, clean
 		}
 		end = n - stepBack
@@ -70,5 +74,5 @@ func (s *Stream) cutPending() (n int, clean string) {
 		return 0, ""
 	}
 	n = len(s.pending) - streamOverlap
-	return n, s.Redact(string(s.pending[:n]))
+	return n, s.redact(string(s.pending[:n]))
 }

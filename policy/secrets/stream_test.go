@@ -21,7 +21,7 @@ func TestStreamFindsSplitSecrets(t *testing.T) {
 		for _, size := range []int{700, 100_000} {
 			var got strings.Builder
 			held := 0
-			s := &Stream{Redact: r.Redact, Put: func(clean string) { got.WriteString(clean) }}
+			s := NewStream(r.Redact, func(clean string) { got.WriteString(clean) })
 			for rest := text; rest != ""; {
 				n := min(size, len(rest))
 				_, _ = s.Write([]byte(rest[:n]))

@@ -26,7 +26,7 @@ const (
 type LogWriter struct {
 	mu           sync.Mutex
 	file         io.Writer
-	redacted     secrets.Stream
+	redacted     *secrets.Stream
 	headRoom     int    // bytes that still belong to the beginning
 	maxTail      int    // maximum bytes of the end
 	tail         []byte // the last bytes after the beginning
@@ -37,7 +37,7 @@ type LogWriter struct {
 // the output.
 func NewLogWriter(file io.Writer, limit int, redact func(string) string) *LogWriter {
 	w := &LogWriter{file: file, headRoom: limit - maxLogEnd, maxTail: maxLogEnd}
-	w.redacted = secrets.Stream{Redact: redact, Put: w.keep}
+	w.redacted = secrets.NewStream(redact, w.keep)
 	return w
 }
 

@@ -13,7 +13,7 @@ import (
 func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	var file strings.Builder
 	w := &LogWriter{file: &file, headRoom: 24, maxTail: 6}
-	w.redacted = secrets.Stream{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, Put: w.keep}
+	w.redacted = secrets.NewStream(func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, w.keep)
 	for _, part := range []string{"pass hun", "ter22\nnext", " line\nthird\n", "fourth\nfifth\n", "end\n"} {
 		must.Get(w.Write([]byte(part)))(t)
 	}

@@ -159,8 +159,8 @@ func (c *scriptCell) redact(items []message.Item) {
 			continue
 		}
 		var redacted strings.Builder
-		stream := secrets.Stream{Redact: redact, Put: func(text string) { redacted.WriteString(text) }}
-		_, _ = io.Copy(&stream, struct{ io.Reader }{strings.NewReader(item.Value)}) // in pieces; it can't fail
+		stream := secrets.NewStream(redact, func(text string) { redacted.WriteString(text) })
+		_, _ = io.Copy(stream, struct{ io.Reader }{strings.NewReader(item.Value)}) // in pieces; it can't fail
 		stream.Flush()
 		items[i].Value = redacted.String()
 	}
