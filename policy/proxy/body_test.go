@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -54,8 +53,7 @@ func TestSearchesBodyBeforeEarlyAnswer(t *testing.T) {
 // plainly opens plain.example.org, which is a server.
 func plainly(t *testing.T, server *httptest.Server) func(*Options) {
 	return func(o *Options) {
-		list := must.Get(reach.ParseList([]string{"plain.example.org"}))(t)
-		o.Decide = policy.Hosts{List: list, Key: "policy.network", Credentials: o.Credentials}.Decide
+		o.Hosts.List = must.Get(reach.ParseList([]string{"plain.example.org"}))(t)
 		o.Dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())
 		}
@@ -137,7 +135,7 @@ func TestForwardsWholeBodyAfterAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(answer))
 	t.Cleanup(server.Close)
 	plain := holding(t, false, nil, plainly(t, server))
-	alone := holding(t, false, nil, plainly(t, server), func(o *Options) { o.Credentials = nil })
+	alone := holding(t, false, nil, plainly(t, server), func(o *Options) { o.Hosts.Credentials = nil })
 	outside, inside := holding(t, false, answer), holding(t, true, answer)
 	for name, way := range map[string]struct {
 		conn   func() net.Conn
@@ -169,7 +167,7 @@ func TestDropsTrailerNamedBySecret(t *testing.T) {
 			w.Header().Set("Trailer", "X-"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 			fmt.Fprint(w, "the answer")
 		}, func(o *Options) {
-			o.Credentials = append(o.Credentials, made(t, credential.Credential{Name: "HEX", Value: value, Placeholder: holder, Header: "Authorization", Methods: []string{"GET"}}, "npm.example.org/team"))
+			o.Hosts.Credentials = append(o.Hosts.Credentials, made(t, credential.Credential{Name: "HEX", Value: value, Placeholder: holder, Header: "Authorization", Methods: []string{"GET"}}, "npm.example.org/team"))
 		})
 		response, text := get(t, h.client(inside), "GET", "https://npm.example.org/team/a", nil, "Authorization", "Bearer "+holder)
 		if len(response.Trailer) > 0 || text != "the answer" {

@@ -60,7 +60,7 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 	if problem == "" {
 		return nil
 	}
-	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddressRefusal(t, p.options.Decide(t), problem, openable)}
+	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddressRefusal(t, p.options.Hosts.Decide(t), problem, openable)}
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 

@@ -28,7 +28,7 @@ func privately(t *testing.T, addresses string, hosts ...string) func(*Options) {
 		all = append(all, netip.MustParseAddr(text))
 	}
 	return func(o *Options) {
-		o.Decide = policy.Hosts{List: list, Key: "policy.network"}.Decide
+		o.Hosts = policy.Hosts{List: list, Key: "policy.network"}
 		o.Resolve = func(context.Context, string) ([]netip.Addr, error) { return append([]netip.Addr(nil), all...), nil }
 	}
 }

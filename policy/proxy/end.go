@@ -94,7 +94,7 @@ func (p *Proxy) tlsConfigFor(t reach.Target) (*tls.Config, error) {
 
 // recordProblem records why an intercepted tunnel was not used, and returns the refused request.
 func (p *Proxy) recordProblem(t reach.Target, reason string) (Request, error) {
-	d := policy.OtherTargetRefusal(p.options.Credentials.Names(t), reason)
+	d := policy.OtherTargetRefusal(p.options.Hosts.Credentials.Names(t), reason)
 	request := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
 	return request, p.options.Observe(request)
 }

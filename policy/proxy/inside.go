@@ -26,7 +26,7 @@ func (p *Proxy) serveIntercepted(w http.ResponseWriter, r *http.Request) {
 	tunnel := r.Context().Value(tunnelKey{}).(*interceptedConn)
 	t := tunnel.target
 	if reason := namesOtherTarget(r, t); reason != "" {
-		p.refuseInTunnel(w, t, http.StatusMisdirectedRequest, policy.OtherTargetRefusal(p.options.Credentials.Names(t), reason))
+		p.refuseInTunnel(w, t, http.StatusMisdirectedRequest, policy.OtherTargetRefusal(p.options.Hosts.Credentials.Names(t), reason))
 		return
 	}
 	exchanged, refused := p.guard.Exchange(r, t, tunnel.OnlyCredentials)

@@ -72,7 +72,7 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 	outside := x509.NewCertPool()
 	outside.AppendCertsFromPEM(internet().Certificate())
 	o := Options{
-		Decide: policy.Hosts{List: list, Key: "policy.network", Credentials: set}.Decide, Observe: h.observe,
+		Hosts: policy.Hosts{List: list, Key: "policy.network", Credentials: set}, Observe: h.observe,
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
 		},
@@ -82,7 +82,7 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 			h.mu.Unlock()
 			return new(net.Dialer).DialContext(ctx, "tcp", h.upstream.Listener.Addr().String())
 		},
-		Credentials: set, Authority: run, Roots: func(reach.Target) *x509.CertPool { return outside }, Used: h.use,
+		Authority: run, Roots: func(reach.Target) *x509.CertPool { return outside }, Used: h.use,
 	}
 	h.start(o, change)
 	return h

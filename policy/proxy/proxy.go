@@ -1,6 +1,6 @@
 // Package proxy owns the HTTP proxy between confined commands and allowed hosts. It serves CONNECT
 // and requests with an absolute target (RFC 9110, 9.3.6 and 7.1) on a given listener, and dials
-// itself or through another proxy. Options.Decide allows hosts; the proxy itself blocks local
+// itself or through another proxy. Options.Hosts allows hosts; the proxy itself blocks local
 // addresses. It removes hop-by-hop headers. For hosts of credentials it terminates TLS, checks
 // requests with package credential, inserts values, and removes them from answers.
 package proxy
@@ -29,8 +29,10 @@ import (
 
 // Options configures a proxy.
 type Options struct {
-	// Decide decides about a target by its name, before any lookup or connection.
-	Decide func(reach.Target) policy.HostDecision
+	// Hosts decides about a target by its name, before any lookup or connection. Its Credentials are inserted
+	// into requests to their hosts. The proxy terminates TLS there with certificates of Authority.
+	Hosts     policy.Hosts
+	Authority *authority.Authority
 	// Observe records each decision before it has an effect. An error refuses the request. It is called
 	// concurrently.
 	Observe func(Request) error
@@ -46,10 +48,6 @@ type Options struct {
 	// viaRoots lists the authorities for a proxy of Via with TLS. Nil uses the machine's.
 	viaRoots *x509.CertPool
 
-	// Credentials are inserted into requests to their hosts. The proxy terminates TLS there with
-	// certificates of Authority. Nil means none.
-	Credentials credential.Set
-	Authority   *authority.Authority
 	// Roots returns the authorities for a target with terminated TLS. Nil uses the machine's.
 	Roots func(reach.Target) *x509.CertPool
 	// Used is called before a credential is sent. An error refuses the request. It is called
@@ -102,7 +100,7 @@ type Proxy struct {
 // Start serves on l until Close, which closes l.
 func Start(l net.Listener, o Options) *Proxy {
 	p := &Proxy{
-		options: o, limits: cmp.Or(o.limits, defaultLimits), guard: credential.NewGuard(o.Credentials),
+		options: o, limits: cmp.Or(o.limits, defaultLimits), guard: credential.NewGuard(o.Hosts.Credentials),
 		tlsConfigs: make(map[reach.Target]*tls.Config), upstreams: make(map[poolKey]*http.Transport), hiders: make(map[string]*credential.Guard),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -163,7 +161,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !request.Allowed:
 		p.respond(w, r, newRefusalReply(request))
-	case p.options.Credentials.TerminatesTLS(target):
+	case p.options.Hosts.Credentials.TerminatesTLS(target):
 		p.intercept(w, r, target, request.HostDecision)
 	case protocol == reach.HTTPS:
 		p.tunnel(w, r, target, request.Private)
@@ -191,7 +189,7 @@ func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
 // decide decides about a request to the proxy by its target. It also refuses a request with a
 // placeholder.
 func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
-	d := p.options.Decide(t)
+	d := p.options.Hosts.Decide(t)
 	switch {
 	case !d.Allowed && reach.IsPrivate(t.Addr) && d.Rule == "": // no rule of the list is about it
 		return refusePrivate(t, d)

@@ -59,7 +59,7 @@ func newBench(t testing.TB, upstream net.Addr, change ...func(*Options)) *bench 
 	set := must.Get(rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "ruled.example.org", protocol = "https", decision = "deny", justification = "use a.example.org")`)}))(t)
 	b := &bench{TB: t, dialled: make(chan string, 100)}
 	o := Options{
-		Decide: policy.Hosts{List: list, Key: "policy.network", Rules: set}.Decide, Observe: b.observe, Resolve: b.resolve,
+		Hosts: policy.Hosts{List: list, Key: "policy.network", Rules: set}, Observe: b.observe, Resolve: b.resolve,
 		Dial: func(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 			b.dialled <- address.String()
 			if strings.HasSuffix(address.Addr().String(), ".36") {

@@ -38,7 +38,7 @@ func serve(address, internet string, listed ...string) func(net.Listener) func()
 		list, err := reach.ParseList(append(listed, openHost, openHost+":80"))
 		orPanic(err)
 		p := proxy.Start(l, proxy.Options{
-			Decide:  policy.Hosts{List: list, Key: "policy.network"}.Decide,
+			Hosts:   policy.Hosts{List: list, Key: "policy.network"},
 			Observe: func(proxy.Request) error { return nil },
 			Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
 				if name == openHost {

@@ -62,8 +62,8 @@ func (o *outer) serveHost() func(net.Listener) func() {
 	orPanic(err)
 	return func(l net.Listener) func() {
 		return proxy.Start(l, proxy.Options{
-			Decide: policy.Hosts{Key: "policy.network", Credentials: set}.Decide, Observe: func(proxy.Request) error { return nil },
-			Via: func(reach.Target) *url.URL { return via }, Credentials: set, Authority: run, Roots: func(reach.Target) *x509.CertPool { return roots },
+			Hosts: policy.Hosts{Key: "policy.network", Credentials: set}, Observe: func(proxy.Request) error { return nil },
+			Via: func(reach.Target) *url.URL { return via }, Authority: run, Roots: func(reach.Target) *x509.CertPool { return roots },
 		}).Close
 	}
 }

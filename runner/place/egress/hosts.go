@@ -38,13 +38,13 @@ func (c *Control) proxyOptions(by Commands, credentials credential.Set) proxy.Op
 		list, credentials = nil, nil
 	}
 	return proxy.Options{
-		Decide:  policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: credentials}.Decide,
+		Hosts:   policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: credentials},
 		Observe: func(asked proxy.Request) error { return c.recordRequest(by.By, asked) },
 		Via:     via,
 		Roots:   c.Authorities.RootsFor(slices.Concat(by.Network.Allow, hostsOfSecrets(c.secretsOf(by)))),
 
-		Credentials: credentials, Authority: c.setup.authority,
-		Used: func(name string, to reach.Target) error { return c.countUse(by.By, name, to) },
+		Authority: c.setup.authority,
+		Used:      func(name string, to reach.Target) error { return c.countUse(by.By, name, to) },
 	}
 }
 

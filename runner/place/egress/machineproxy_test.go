@@ -80,7 +80,7 @@ func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 			}
 			o := s.proxyOptions(Commands{Key: "setup[1].network", Network: inheriting, By: "setup"}, nil)
 			target := reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}
-			must.Same(t, test.usable, o.Decide(target).Allowed, "what is listed is let through")
+			must.Same(t, test.usable, o.Hosts.Decide(target).Allowed, "what is listed is let through")
 			must.None(t, s.Record.Warnings(), "warned")
 		})
 	}
