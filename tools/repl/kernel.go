@@ -42,10 +42,7 @@ func (o Options) whyNoKernel() string {
 
 // ruleRefusal returns the refusal if the command rules forbid a kernel, or "".
 func (o Options) ruleRefusal() string {
-	if o.Judge == nil {
-		return ""
-	}
-	d := o.Judge(policy.Request{Argv: kernelArgv(), Dir: o.Dir})
+	d := o.Rules.Decide(policy.Request{Argv: kernelArgv(), Dir: o.Dir})
 	if d.Action != policy.Refuse {
 		return ""
 	}

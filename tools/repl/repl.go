@@ -21,11 +21,10 @@ const (
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
-	Offer   tools.Form // form of the tool that the model is offered: Function, or Freeform for any other value
-	Dir     string     // the working directory, absolute
-	Env     []string   // the complete environment
-	// Judge decides whether a kernel may start, as for a command. Nil allows it.
-	Judge func(policy.Request) policy.Decision
+	Offer   tools.Form      // form of the tool that the model is offered: Function, or Freeform for any other value
+	Dir     string          // the working directory, absolute
+	Env     []string        // the complete environment
+	Rules   policy.Commands // decides whether a kernel may start, as for a command
 	// State is shared with earlier and later Repls of the agent.
 	State *State
 }

@@ -54,6 +54,6 @@ func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 func (a *Agent) replOptions(box *sandbox.Sandbox, outputs *tools.Outputs) repl.Options {
 	return repl.Options{
 		Sandbox: box, Outputs: outputs, Offer: a.toolset.Patch, Dir: a.workDir(), Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())),
-		Judge: a.Sandboxes.CommandRules().Decide, State: &a.javaScript.State,
+		Rules: a.Sandboxes.CommandRules(), State: &a.javaScript.State,
 	}
 }
