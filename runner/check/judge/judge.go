@@ -20,20 +20,24 @@ import (
 
 // Case is a change to judge.
 type Case struct {
-	Record *record.Record // its directory has the change as a patch
-	Job    *job.Job
-	Change *gitops.ChangeSet
-	Blob   func(id string) (content io.ReadCloser, size int64, err error) // opens a blob of the change
-	// LFSContent opens the content of a Git LFS file by its pointer's blob. For another blob,
-	// content is nil.
-	LFSContent func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
-	// Unfiltered returns changed files whose git filter is missing.
-	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
+	Record   *record.Record // its directory has the change as a patch
+	Job      *job.Job
+	Checkout Checkout
+	Change   *gitops.ChangeSet
 	// RunnerPaths returns paths that the runner itself wrote; they are not protected.
 	RunnerPaths func(*gitops.ChangeSet) ([]string, error)
 	// RepairedChange is the change of a pull request that this run repairs. A repair must not
 	// change workflows. Nil for other runs.
 	RepairedChange *gitops.ChangeSet
+}
+
+// Checkout has the contents of the change.
+type Checkout interface {
+	Blob(id string) (content io.ReadCloser, size int64, err error)
+	// OpenLFS opens the content of a Git LFS file by its pointer's blob. For another blob, content is nil.
+	OpenLFS(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
+	// Unfiltered returns changed files whose git filter is missing.
+	Unfiltered(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
 }
 
 // Judge returns an outcome.Stop if the job's policy or limits refuse the change. It warns about
@@ -125,14 +129,14 @@ func (c Case) limitFileSizes(ctx context.Context) error {
 
 // fileSize returns the size of a blob in bytes, or of the Git LFS content that it points to.
 func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
-	content, size, err := c.Blob(id)
+	content, size, err := c.Checkout.Blob(id)
 	if err == nil {
 		err = content.Close()
 	}
 	if err != nil {
 		return 0, err
 	}
-	lfs, lfsSize, err := c.LFSContent(ctx, id)
+	lfs, lfsSize, err := c.Checkout.OpenLFS(ctx, id)
 	if lfs == nil {
 		return size, err
 	}
@@ -251,7 +255,7 @@ func (c Case) warn(ctx context.Context) error {
 
 // warnOfFilters warns of files that are committed unfiltered because their filter is missing.
 func (c Case) warnOfFilters(ctx context.Context) error {
-	missing, err := c.Unfiltered(ctx, c.Change)
+	missing, err := c.Checkout.Unfiltered(ctx, c.Change)
 	if err != nil {
 		return err
 	}

@@ -25,20 +25,40 @@ func caseOf(t *testing.T, j job.Job, change *gitops.ChangeSet, patch string) Cas
 	rec := recordtest.New(t, "", secrets.Value{Name: "TOKEN", Secret: token})
 	must.Do(t, rec.Write(record.PatchFile, []byte(patch)))
 	return Case{
-		Record: rec, Job: &j, Change: change, LFSContent: noLFS,
-		Blob: func(id string) (io.ReadCloser, int64, error) {
-			if id != "" { // changed makes files without an ID
-				return nil, 0, fmt.Errorf("nobody wants %s", id)
-			}
-			return io.NopCloser(strings.NewReader("")), 0, nil
-		},
-		Unfiltered:  func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error) { return nil, nil },
+		Record: rec, Job: &j, Change: change, Checkout: &store{blobs: map[string]string{"": ""}}, // changed makes files without an ID
 		RunnerPaths: func(*gitops.ChangeSet) ([]string, error) { return nil, nil },
 	}
 }
 
-// noLFS finds no blob to be a Git LFS file.
-func noLFS(context.Context, string) (io.ReadCloser, int64, error) { return nil, 0, nil }
+// store is a Checkout with contents by their blob's id. With Git LFS files, it has all blobs.
+type store struct {
+	blobs, lfs map[string]string
+	open       int // number of contents that are open
+}
+
+func (s *store) Blob(id string) (io.ReadCloser, int64, error) {
+	content, known := s.blobs[id]
+	if !known && s.lfs == nil {
+		return nil, 0, fmt.Errorf("no %s", id)
+	}
+	return s.opened(content)
+}
+
+func (s *store) OpenLFS(_ context.Context, id string) (io.ReadCloser, int64, error) {
+	if content, known := s.lfs[id]; known {
+		return s.opened(content)
+	}
+	return nil, 0, nil
+}
+
+func (s *store) opened(content string) (io.ReadCloser, int64, error) {
+	s.open++
+	return blob{strings.NewReader(content), &s.open}, int64(len(content)), nil
+}
+
+func (*store) Unfiltered(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error) {
+	return nil, nil
+}
 
 func changed(paths ...string) *gitops.ChangeSet {
 	change := &gitops.ChangeSet{}
@@ -72,14 +92,7 @@ func TestLimitsSize(t *testing.T) {
 }
 
 func TestRefusesLargeFiles(t *testing.T) {
-	sizes := map[string]int64{"six": 6, "five": 5}
-	blob := func(id string) (io.ReadCloser, int64, error) {
-		size, known := sizes[id]
-		if !known {
-			return nil, 0, fmt.Errorf("nobody has %s", id)
-		}
-		return io.NopCloser(strings.NewReader("")), size, nil
-	}
+	contents := &store{blobs: map[string]string{"six": "123456", "five": "12345"}}
 	file := func(path, old, now string) changeset.File {
 		return changeset.File{Path: path, OldID: old, NewID: now, NewMode: "100644"}
 	}
@@ -93,10 +106,10 @@ func TestRefusesLargeFiles(t *testing.T) {
 		"moved":               {[]changeset.File{{Path: "a", OldID: "six", OldMode: "100644"}, file("b", "", "six")}, ""},
 		"another mode":        {[]changeset.File{file("a", "six", "six")}, ""},
 		"a submodule":         {[]changeset.File{{Path: "a", NewID: "commit", NewMode: "160000"}}, ""},
-		"lost":                {[]changeset.File{file("a", "", "lost")}, `measure "a": nobody has lost`},
+		"lost":                {[]changeset.File{file("a", "", "lost")}, `measure "a": no lost`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob, LFSContent: noLFS}
+			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Checkout: contents}
 			must.Same(t, c.want, outcometest.Reason(judged.limitSize(t.Context())))
 		})
 	}

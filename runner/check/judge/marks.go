@@ -53,7 +53,7 @@ func (c Case) addsMarkers(ctx context.Context, f changeset.File) (bool, error) {
 // countMarkers counts the conflict markers in a blob. A line that is longer than the buffer comes in parts, and only
 // its first part can be a marker.
 func (c Case) countMarkers(ctx context.Context, id string) (count int, err error) {
-	content, _, err := c.Blob(id)
+	content, _, err := c.Checkout.Blob(id)
 	if err != nil {
 		return 0, err
 	}

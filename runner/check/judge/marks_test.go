@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -39,9 +38,7 @@ func TestRefusesConflictMarkers(t *testing.T) {
 			file.OldMode, file.OldID = "100644", c.before
 		}
 		judged := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []changeset.File{file}}, "")
-		judged.Blob = func(id string) (io.ReadCloser, int64, error) {
-			return io.NopCloser(strings.NewReader(texts[id])), int64(len(texts[id])), nil
-		}
+		judged.Checkout = &store{blobs: texts}
 		must.Same(t, c.want, outcometest.Reason(judged.Refusal(t.Context())), name)
 	}
 }

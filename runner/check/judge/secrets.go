@@ -33,9 +33,9 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("search %s: %w", record.PatchFile, err)
 	}
 	for _, f := range c.Change.Files {
-		opens := []contentOpener{c.LFSContent} // the change has only a pointer to the content, but the content is published
-		if f.Binary {                          // the patch has no readable content; one NUL byte makes a text binary for git
-			opens = append(opens, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
+		opens := []contentOpener{c.Checkout.OpenLFS} // the change has only a pointer to the content, but the content is published
+		if f.Binary {                                // the patch has no readable content; one NUL byte makes a text binary for git
+			opens = append(opens, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Checkout.Blob(id) })
 		}
 		for _, open := range opens {
 			more, err := c.leakedIn(ctx, f, open)

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -73,18 +72,11 @@ func TestFindsSecretsInBinaryFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.file.Path, c.file.Binary = "f", true
-			judged, open := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []changeset.File{c.file}}, ""), 0
-			judged.Blob = func(id string) (io.ReadCloser, int64, error) {
-				content, known := contents[id]
-				if !known {
-					return nil, 0, errors.New("no " + id)
-				}
-				open++
-				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
-			}
+			judged, contents := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []changeset.File{c.file}}, ""), &store{blobs: contents}
+			judged.Checkout = contents
 			judged.Job.Policy.Change.Submodules = "allow"
 			must.Same(t, c.want, outcometest.Reason(judged.Judge(t.Context())))
-			must.Same(t, 0, open, "are open")
+			must.Same(t, 0, contents.open, "are open")
 		})
 	}
 }
@@ -109,18 +101,10 @@ func TestFindsSecretsInLFSFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.file.Path = "f"
-			judged, open := caseOf(t, job.Job{Limits: job.Limits{FileSize: c.limit}}, &gitops.ChangeSet{Files: []changeset.File{c.file}}, ""), 0
-			judged.Blob = func(string) (io.ReadCloser, int64, error) { return io.NopCloser(strings.NewReader("")), 0, nil }
-			judged.LFSContent = func(_ context.Context, id string) (io.ReadCloser, int64, error) {
-				content, kept := contents[id]
-				if !kept {
-					return nil, 0, nil
-				}
-				open++
-				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
-			}
+			judged, contents := caseOf(t, job.Job{Limits: job.Limits{FileSize: c.limit}}, &gitops.ChangeSet{Files: []changeset.File{c.file}}, ""), &store{lfs: contents}
+			judged.Checkout = contents
 			must.Same(t, c.want, outcometest.Reason(judged.Judge(t.Context())))
-			must.Same(t, 0, open, "are open")
+			must.Same(t, 0, contents.open, "are open")
 		})
 	}
 }
