@@ -103,26 +103,34 @@ const maxFileBytes = 256 << 10
 
 // startedJobs returns the jobs that the pushed branch starts and that run files of the change.
 func (c Case) startedJobs() ([]transcript.WorkflowStart, error) {
-	treeOf := func(tree gitops.Tree) workflows.Tree {
-		return workflows.Tree{
-			Read: func(path string) ([]byte, error) {
-				content, err := c.Checkout.ReadFile(tree, path, maxFileBytes)
-				if errors.As(err, new(*gitops.TooLargeError)) {
-					return []byte{}, nil // a file that is too large to read still exists
-				}
-				return content, err
-			},
-			Link: func(path string) (string, error) {
-				entry, err := c.Checkout.EntryIn(tree, path)
-				return entry.Target, err
-			},
-			List: func(folder string) ([]string, error) { return c.Checkout.FilesIn(tree, folder) },
-		}
-	}
 	return workflows.Find(workflows.Change{
-		Base: treeOf(c.Change.Base.Tree), Pushed: treeOf(c.Change.Tree), Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
+		Base: treeIn{c.Checkout, c.Change.Base.Tree}, Pushed: treeIn{c.Checkout, c.Change.Tree}, Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
 	})
 }
+
+// treeIn is a workflows.Tree in the repository of a checkout.
+type treeIn struct {
+	checkout *gitops.Checkout
+	tree     gitops.Tree
+}
+
+// Read returns the content of a file. It is empty for a file that is too large to read, which still exists.
+func (t treeIn) Read(path string) ([]byte, error) {
+	content, err := t.checkout.ReadFile(t.tree, path, maxFileBytes)
+	if errors.As(err, new(*gitops.TooLargeError)) {
+		return []byte{}, nil
+	}
+	return content, err
+}
+
+// Link returns the target of a link, or "".
+func (t treeIn) Link(path string) (target string, err error) {
+	entry, err := t.checkout.EntryIn(t.tree, path)
+	return entry.Target, err
+}
+
+// List returns the names of the files in a folder.
+func (t treeIn) List(folder string) ([]string, error) { return t.checkout.FilesIn(t.tree, folder) }
 
 // patchLines returns the changed lines.
 func (c Case) patchLines(ctx context.Context) (*lines.Diff, error) {

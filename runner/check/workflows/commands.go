@@ -66,7 +66,7 @@ func (k *walk) read(name string) (file string, content []byte) {
 	if k.err != nil {
 		return "", nil
 	}
-	file, content, k.err = k.tree.readFollowingLinks(name)
+	file, content, k.err = readFollowingLinks(k.tree, name)
 	return file, content
 }
 

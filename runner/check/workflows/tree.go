@@ -9,22 +9,22 @@ import (
 
 // Tree reads the files of a commit. For a missing file, Read fails with fs.ErrNotExist; the other
 // functions return nothing.
-type Tree struct {
-	Read func(path string) ([]byte, error) // returns a file's content and follows no link
-	Link func(path string) (target string, err error)
-	List func(folder string) (files []string, err error) // returns the names of the files in a folder
+type Tree interface {
+	Read(path string) ([]byte, error) // returns a file's content and follows no link
+	Link(path string) (target string, err error)
+	List(folder string) (files []string, err error) // returns the names of the files in a folder
 }
 
 const maxLinks = 16 // how many links are followed for one path
 
 // resolve returns a path with all links followed. It returns "" if the path leads out of the tree.
-func (t Tree) resolve(name string) (string, error) {
+func resolve(t Tree, name string) (string, error) {
 	for range maxLinks + 1 {
 		name = path.Clean(name)
 		if !filepath.IsLocal(name) {
 			return "", nil
 		}
-		next, err := t.followFirstLink(name)
+		next, err := followFirstLink(t, name)
 		if err != nil || next == "" {
 			return name, err
 		}
@@ -34,7 +34,7 @@ func (t Tree) resolve(name string) (string, error) {
 }
 
 // followFirstLink replaces the first link in a path by its target. It returns "" without a link.
-func (t Tree) followFirstLink(name string) (string, error) {
+func followFirstLink(t Tree, name string) (string, error) {
 	for i := range len(name) + 1 {
 		if i < len(name) && name[i] != '/' {
 			continue
@@ -52,8 +52,8 @@ func (t Tree) followFirstLink(name string) (string, error) {
 
 // readFollowingLinks reads a file, following links. real is the path of the file behind the links, or "" if
 // there is no file.
-func (t Tree) readFollowingLinks(name string) (real string, content []byte, err error) {
-	if real, err = t.resolve(name); err != nil || real == "" || real == "." {
+func readFollowingLinks(t Tree, name string) (real string, content []byte, err error) {
+	if real, err = resolve(t, name); err != nil || real == "" || real == "." {
 		return "", nil, err
 	}
 	content, err = t.Read(real)

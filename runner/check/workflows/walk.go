@@ -109,11 +109,11 @@ func isWithinLimits(n *yaml.Node, left *int, depth int) bool {
 // examineWorkflow examines both versions of the workflow called name: the pushed branch's, and the base's,
 // which some events run instead. A version may be missing.
 func (c Change) examineWorkflow(name string) (all []transcript.WorkflowStart, err error) {
-	_, before, err := c.Base.readFollowingLinks(name)
+	_, before, err := readFollowingLinks(c.Base, name)
 	if err != nil {
 		return nil, err
 	}
-	_, now, err := c.Pushed.readFollowingLinks(name)
+	_, now, err := readFollowingLinks(c.Pushed, name)
 	if err != nil {
 		return nil, err
 	}

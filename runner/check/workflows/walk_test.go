@@ -15,26 +15,26 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 )
 
-// treeOf is a tree of the files of an archive; a link's content is its target.
-func treeOf(files, links map[string]string) Tree {
-	return Tree{
-		Read: func(name string) ([]byte, error) {
-			text, is := files[name]
-			if !is {
-				return nil, fs.ErrNotExist
-			}
-			return []byte(text), nil
-		},
-		Link: func(name string) (string, error) { return links[name], nil },
-		List: func(folder string) (names []string, err error) {
-			for name := range files {
-				if path.Dir(name) == folder {
-					names = append(names, path.Base(name))
-				}
-			}
-			return names, nil
-		},
+// memoryTree is a Tree of files and links by their paths.
+type memoryTree struct{ files, links map[string]string }
+
+func (m memoryTree) Read(name string) ([]byte, error) {
+	text, is := m.files[name]
+	if !is {
+		return nil, fs.ErrNotExist
 	}
+	return []byte(text), nil
+}
+
+func (m memoryTree) Link(name string) (string, error) { return m.links[name], nil }
+
+func (m memoryTree) List(folder string) (names []string, err error) {
+	for name := range m.files {
+		if path.Dir(name) == folder {
+			names = append(names, path.Base(name))
+		}
+	}
+	return names, nil
 }
 
 // TestWalk runs the walk on workflows: a file named now:PATH is of the change, link:PATH is a link.
@@ -65,7 +65,7 @@ func TestWalk(t *testing.T) {
 					base[f.Name], now[f.Name] = text, text
 				}
 			}
-			c.Base, c.Pushed = treeOf(base, links), treeOf(now, links)
+			c.Base, c.Pushed = memoryTree{base, links}, memoryTree{now, links}
 			found := must.Get(Find(c))(t)
 			var got []string
 			for _, s := range found {
@@ -127,7 +127,7 @@ func TestFollowsHugeMakefilesOnce(t *testing.T) {
 			before := new(runtime.MemStats)
 			runtime.ReadMemStats(before)
 			files := map[string]string{".github/workflows/ci.yml": workflow, "Makefile": makefile + "\nlast:\n"}
-			must.Get(Find(Change{Branch: "agent-ci/task-1", BaseBranch: "main", Paths: []string{"x"}, Base: treeOf(files, nil), Pushed: treeOf(files, nil)}))(t)
+			must.Get(Find(Change{Branch: "agent-ci/task-1", BaseBranch: "main", Paths: []string{"x"}, Base: memoryTree{files, nil}, Pushed: memoryTree{files, nil}}))(t)
 			after := new(runtime.MemStats)
 			runtime.ReadMemStats(after)
 			if took := after.TotalAlloc - before.TotalAlloc; took > 2000*uint64(len(makefile)) {
