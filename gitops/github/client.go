@@ -9,7 +9,6 @@ package github
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -48,12 +47,11 @@ type Options struct {
 	Token string
 	// UserAgent is sent with every request; "" means agent-ci.
 	UserAgent string
-	// Wait waits before a retry. Nil waits in real time.
-	Wait func(context.Context, time.Duration) error
+	// Clock is for waits before a retry. Nil means the machine's.
+	Clock transport.Clock
 	// Pace is a file through which processes share GitHub's limit for creating content. "" means
 	// that nothing limits the pace.
 	Pace string
-	now  func() time.Time // nil means time.Now
 }
 
 // Client sends calls to one API. It is a forge.Forge.
@@ -63,7 +61,7 @@ type Client struct {
 	serverURL string
 	token     string
 	scopes    *atomic.Pointer[string] // scopes of a classic token, once a reply has reported them
-	wait      func(context.Context, time.Duration) error
+	clock     transport.Clock
 }
 
 // New returns a client. It sends no request. It fails unless APIURL is an https URL without user,
@@ -73,26 +71,19 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait := o.Wait
-	if wait == nil {
-		wait = transport.Sleep
-	}
+	clock := cmp.Or[transport.Clock](o.Clock, transport.MachineClock{})
 	scopes := &atomic.Pointer[string]{}
 	replies := &transport.BoundedReplies{Base: transport.New(), Limit: maxReply, Scopes: scopes}
 	authorized := &transport.Authorizer{Base: replies, Token: o.Token, MaySendTo: transport.SameOrigin(api)}
-	now := o.now
-	if now == nil {
-		now = time.Now
-	}
-	var calls http.RoundTripper = &transport.Retrier{Base: authorized, Wait: wait, Now: now}
+	var calls http.RoundTripper = &transport.Retrier{Base: authorized, Clock: clock}
 	timeout := callTimeout
 	if o.Pace != "" {
-		calls, timeout = &transport.Pacer{Base: calls, File: o.Pace, Wait: wait, Now: now}, timeout+transport.MaxPace
+		calls, timeout = &transport.Pacer{Base: calls, File: o.Pace, Clock: clock}, timeout+transport.MaxPace
 	}
 	rest := gh.NewClient(&http.Client{Transport: calls, CheckRedirect: transport.FollowWithinHost, Timeout: timeout})
 	rest.BaseURL = api
 	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
-	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: o.Token, scopes: scopes, wait: wait}, nil
+	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: o.Token, scopes: scopes, clock: clock}, nil
 }
 
 // parseAPIURL parses the root URL of an API. The path of the result ends in a slash, as go-github

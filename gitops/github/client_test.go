@@ -71,7 +71,7 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 
 func newClient(t *testing.T, apiURL, token string) *github.Client {
 	t.Helper()
-	return must.Get(github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce}))(t)
+	return must.Get(github.New(github.Options{APIURL: apiURL, Token: token, Clock: forgetest.AtOnce{}}))(t)
 }
 
 func answer(status int, body string, header ...string) http.HandlerFunc {
@@ -425,6 +425,3 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
-
-// atOnce lets no time pass.
-func atOnce(ctx context.Context, _ time.Duration) error { return ctx.Err() }

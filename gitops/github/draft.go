@@ -101,7 +101,7 @@ func (c *Client) askGraphQL(ctx context.Context, call apiCall, query string, var
 // retry calls send until it returns false, up to transport.MaxAttempts times. It waits before each retry, and sends none
 // after the end of ctx.
 func (c *Client) retry(ctx context.Context, send func() (again bool)) {
-	for attempt := 1; send() && attempt < transport.MaxAttempts && c.wait(ctx, time.Second<<(attempt-1)) == nil; attempt++ {
+	for attempt := 1; send() && attempt < transport.MaxAttempts && c.clock.Wait(ctx, time.Second<<(attempt-1)) == nil; attempt++ {
 	}
 }
 

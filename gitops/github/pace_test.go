@@ -18,13 +18,13 @@ type waited struct {
 	at time.Time
 }
 
-func (c *waited) now() time.Time {
+func (c *waited) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-func (c *waited) wait(_ context.Context, d time.Duration) error {
+func (c *waited) Wait(_ context.Context, d time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
@@ -35,23 +35,23 @@ func (c *waited) wait(_ context.Context, d time.Duration) error {
 // none of them; one client without the file meets the limit at once.
 func TestCreatesContentAtForgePace(t *testing.T) {
 	clock := &waited{at: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
-	server := forgetest.New(t, forgetest.Options{Creations: forgetest.Creations{Minute: 80, Hour: 500, Now: clock.now}})
+	server := forgetest.New(t, forgetest.Options{Creations: forgetest.Creations{Minute: 80, Hour: 500, Clock: clock}})
 	number := server.AddRepository("octo", "widgets").AddIssue(forgetest.Issue{Title: "x"})
 	file := filepath.Join(t.TempDir(), "pace")
 	var clients []*Client
 	for range 4 {
-		c := must.Get(New(Options{APIURL: server.APIURL, Token: server.Token, Wait: clock.wait, Pace: file, now: clock.now}))(t)
+		c := must.Get(New(Options{APIURL: server.APIURL, Token: server.Token, Clock: clock, Pace: file}))(t)
 		clients = append(clients, c)
 	}
-	began := clock.now()
+	began := clock.Now()
 	for n := range 600 {
 		must.Do(t, must.Err(clients[n%len(clients)].Repository("octo/widgets").CreateComment(t.Context(), number, fmt.Sprint(n))), "comment", n)
 	}
 	must.Same(t, 0, server.Limited())
-	if took := clock.now().Sub(began); took < time.Hour || took > 70*time.Minute {
+	if took := clock.Now().Sub(began); took < time.Hour || took > 70*time.Minute {
 		t.Errorf("600 comments took %s", took)
 	}
-	unpaced, err := New(Options{APIURL: server.APIURL, Token: server.Token, Wait: func(context.Context, time.Duration) error { return context.Canceled }})
+	unpaced, err := New(Options{APIURL: server.APIURL, Token: server.Token, Clock: forgetest.AtOnce{}})
 	must.Do(t, err)
 	for n := range 100 {
 		if _, err = unpaced.Repository("octo/widgets").CreateComment(t.Context(), number, fmt.Sprint(n)); err != nil {

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github/transport"
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
@@ -32,7 +31,7 @@ func (c *Client) newStorageClient() *http.Client {
 	direct.Proxy, direct.DialContext = nil, dialer.DialContext
 	anonymous := &transport.Authorizer{Base: &storageRoundTripper{direct: direct, proxied: transport.New()}, MaySendTo: func(*url.URL) bool { return false }}
 	return &http.Client{
-		Transport: &transport.Retrier{Base: anonymous, Wait: c.wait, Now: time.Now},
+		Transport: &transport.Retrier{Base: anonymous, Clock: c.clock},
 		Timeout:   downloadTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			return cmp.Or(origin.CheckCount(via), c.checkStorageURL(req.Context(), req.URL))

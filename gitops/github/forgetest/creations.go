@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,8 +12,15 @@ import (
 // limit.
 type Creations struct {
 	Minute, Hour int
-	Now          func() time.Time
+	Clock        interface{ Now() time.Time }
 }
+
+// AtOnce is a clock for clients, by which no wait takes time.
+type AtOnce struct{}
+
+func (AtOnce) Now() time.Time { return time.Now() }
+
+func (AtOnce) Wait(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
 // Limited returns the number of requests that were refused because of the limit.
 func (f *Forge) Limited() int {
@@ -27,7 +35,7 @@ func (f *Forge) limit(r *http.Request) (Reply, bool) {
 	if l.Minute == 0 || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, restPrefix+"/") || strings.Contains(r.URL.Path, "/git/") {
 		return Reply{}, false
 	}
-	now := l.Now()
+	now := l.Clock.Now()
 	since := func(d time.Duration) int {
 		return len(f.created) - slices.IndexFunc(append(f.created, now.Add(time.Nanosecond)), func(at time.Time) bool { return at.After(now.Add(-d)) })
 	}

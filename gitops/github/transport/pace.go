@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,10 +29,9 @@ const MaxPace = time.Hour + 2*time.Minute
 // Pacer delays requests that create content, so that all processes with the same file stay within
 // the limits.
 type Pacer struct {
-	Base http.RoundTripper
-	File string
-	Wait func(context.Context, time.Duration) error
-	Now  func() time.Time
+	Base  http.RoundTripper
+	File  string
+	Clock Clock
 }
 
 // RoundTrip sends a request. If the request creates content, it first waits for its turn.
@@ -45,8 +43,8 @@ func (p *Pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil { // without a turn, send now: retries obey the server's own limit
 		return p.Base.RoundTrip(req)
 	}
-	if left := turn.Sub(p.Now()); left > 0 {
-		if err := p.Wait(req.Context(), left); err != nil {
+	if left := turn.Sub(p.Clock.Now()); left > 0 {
+		if err := p.Clock.Wait(req.Context(), left); err != nil {
 			return nil, fmt.Errorf("wait for a turn among requests that create content: %w", err)
 		}
 	}
@@ -72,7 +70,7 @@ func (p *Pacer) reserveTurn() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	now := p.Now()
+	now := p.Clock.Now()
 	taken := parseTurns(string(raw), now)
 	turn := nextTurn(taken, now)
 	var out strings.Builder

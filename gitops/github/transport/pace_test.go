@@ -23,7 +23,7 @@ func TestConcurrentRequestsTakeTurns(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			p := &Pacer{File: file, Now: func() time.Time { return now }}
+			p := &Pacer{File: file, Clock: clockAt{Time: now}}
 			for range 75 {
 				turn, err := p.reserveTurn()
 				if err != nil {
@@ -52,7 +52,7 @@ func TestReadsPaceFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pace")
 	text := fmt.Sprintf("x\n-5\n99999999999999999999\n%d\n%d\n%d\n", now.Add(-2*time.Hour).UnixMilli(), now.Add(48*time.Hour).UnixMilli(), now.Add(-time.Second).UnixMilli())
 	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
-	p := &Pacer{File: file, Now: func() time.Time { return now }}
+	p := &Pacer{File: file, Clock: clockAt{Time: now}}
 	if turn, err := p.reserveTurn(); err != nil || !turn.Equal(now) {
 		t.Errorf("the turn is %v, %v", turn, err)
 	}

@@ -37,9 +37,29 @@ const (
 // soon. A rate-limited call was not executed, so every call can be retried. After another failure,
 // only harmless calls are retried.
 type Retrier struct {
-	Base http.RoundTripper
-	Wait func(context.Context, time.Duration) error
-	Now  func() time.Time
+	Base  http.RoundTripper
+	Clock Clock
+}
+
+// Clock tells the time and waits.
+type Clock interface {
+	Now() time.Time
+	// Wait waits for d, or until ctx ends.
+	Wait(ctx context.Context, d time.Duration) error
+}
+
+// MachineClock is the machine's own clock.
+type MachineClock struct{}
+
+func (MachineClock) Now() time.Time { return time.Now() }
+
+func (MachineClock) Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // RoundTrip sends a request, and repeats it after a temporary failure while waitBudget lasts.
@@ -56,7 +76,7 @@ func (r *Retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 		Discard(resp)
-		if waitErr := r.Wait(req.Context(), delay); waitErr != nil {
+		if waitErr := r.Clock.Wait(req.Context(), delay); waitErr != nil {
 			return nil, errors.Join(waitErr, err)
 		}
 		req, remaining = next, remaining-delay
@@ -116,20 +136,10 @@ func (r *Retrier) retryDelay(req *http.Request, resp *http.Response, err error, 
 	case resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !mayRepeat(req):
 		return 0, false
 	}
-	if asked, known := RetryAfter(resp, r.Now()); known {
+	if asked, known := RetryAfter(resp, r.Clock.Now()); known {
 		return max(asked, firstDelay), true
 	}
 	return backoff, true
-}
-
-// Sleep waits for d, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Discard reads the rest of a small reply, so that the connection can be reused.

@@ -42,6 +42,15 @@ func script(t *testing.T, replies ...reply) (url string, calls *atomic.Int32) {
 	return server.URL, calls
 }
 
+// clockAt stands still, and waits as a function does.
+type clockAt struct {
+	time.Time
+	wait func(context.Context, time.Duration) error
+}
+
+func (c clockAt) Now() time.Time                                  { return c.Time }
+func (c clockAt) Wait(ctx context.Context, d time.Duration) error { return c.wait(ctx, d) }
+
 func TestRetry(t *testing.T) {
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(d time.Duration) string { return strconv.FormatInt(clock.Add(d).Unix(), 10) }
@@ -88,14 +97,13 @@ func TestRetry(t *testing.T) {
 			var waits []time.Duration
 			transport := &Retrier{
 				Base: &http.Transport{DisableKeepAlives: true},
-				Now:  func() time.Time { return clock },
-				Wait: func(_ context.Context, d time.Duration) error {
+				Clock: clockAt{clock, func(_ context.Context, d time.Duration) error {
 					if d < 2*time.Second {
 						d = backoff
 					}
 					waits = append(waits, d)
 					return nil
-				},
+				}},
 			}
 			req := must.Get(http.NewRequestWithContext(t.Context(), c.method, url, strings.NewReader("body")))(t)
 			status := 0
@@ -114,11 +122,10 @@ func TestRetryStopsWithItsContext(t *testing.T) {
 	url, calls := script(t, reply{status: 429, header: map[string]string{"Retry-After": "60"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	transport := &Retrier{
-		Base: http.DefaultTransport, Now: time.Now,
-		Wait: func(ctx context.Context, d time.Duration) error {
+		Base: http.DefaultTransport, Clock: clockAt{time.Now(), func(ctx context.Context, d time.Duration) error {
 			cancel()
-			return Sleep(ctx, d)
-		},
+			return MachineClock{}.Wait(ctx, d)
+		}},
 	}
 	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))(t)
 	resp, err := transport.RoundTrip(req)

@@ -1,14 +1,12 @@
 package onboard
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -111,7 +109,7 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{})
-	client := must.Get(github.New(github.Options{APIURL: f.APIURL, Token: f.Token, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}))(t)
+	client := must.Get(github.New(github.Options{APIURL: f.APIURL, Token: f.Token, Clock: forgetest.AtOnce{}}))(t)
 	w := world{f, f.AddRepository("octo", "widgets"), client.Setup("octo/widgets")}
 	seed := gittest.Seeded(t)
 	seed.Git("push", "-q", w.repo.Dir, "main")
