@@ -41,7 +41,7 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 	t.Cleanup(func() { space.Close() })
 	must.Do(t, space.StartOn(t.Context(), ""))
 	j.Policy.Sandbox, j.Policy.Network = "danger-full-access", job.Network{Mode: "full"}
-	boxes := &confine.Sandboxes{Control: egress.Control{Record: rec, Environ: os.Environ(), Job: j}, Root: space.Root(), Checkout: confine.Checkout{NoOverlay: space.NoOverlay, BorrowedObjects: space.Checkout().LentObjects}}
+	boxes := &confine.Sandboxes{Control: egress.Control{Record: rec, Environ: os.Environ(), Job: j}, Root: space.Root(), Checkout: space}
 	must.Do(t, boxes.SettleConfinement(t.Context()))
 	must.Do(t, errors.Join(space.UseTree(t.Context(), boxes.WorkTree()), space.TakeSnapshot(t.Context())))
 	return Options{Shared: Shared{Record: rec, Workspace: space, Sandboxes: boxes}, Job: j}

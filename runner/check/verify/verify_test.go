@@ -49,7 +49,7 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 		}
 	}
 	boxes := &confine.Sandboxes{
-		Control: egress.Control{Record: rec, Environ: os.Environ(), Job: &j}, Root: w.Root(), Checkout: confine.Checkout{NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects},
+		Control: egress.Control{Record: rec, Environ: os.Environ(), Job: &j}, Root: w.Root(), Checkout: w,
 	}
 	must.Do(t, boxes.FindWorkTree(t.Context(), nil))
 	must.Do(t, w.UseTree(t.Context(), boxes.WorkTree()))

@@ -162,7 +162,7 @@ func (s *Sandboxes) exposeWorkspace(ctx context.Context, o *sandbox.Options, box
 // agent's changes, and runs no program that the agent configured. With Landlock alone, files cannot
 // be replaced, so nothing happens.
 func (s *Sandboxes) exposeBaseGit(ctx context.Context, f *grants.Folders) error {
-	if !s.AllowsConcurrent() || s.Checkout.MakeGit == nil {
+	if !s.AllowsConcurrent() || s.Checkout == nil {
 		return nil
 	}
 	if err := s.makeSidecarGit(ctx); err != nil {

@@ -2,7 +2,6 @@ package confine
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -37,7 +36,7 @@ func forking(t *testing.T) forks {
 	t.Helper()
 	f := forks{Sandboxes: ready(t), repo: gittest.New(t)}
 	f.Root = f.repo.Dir
-	f.Checkout.NoOverlay = func(context.Context) (string, error) { return "", nil }
+	f.Checkout = &stubCheckout{}
 	f.repo.Write(".gitignore", "made/\n*.log\n")
 	f.repo.Write("text", tenLines)
 	f.repo.Write("dir/file", "old\n")

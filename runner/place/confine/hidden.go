@@ -66,7 +66,7 @@ func (s *Sandboxes) findHidden(ctx context.Context) error {
 // useHidden stores the hidden files, after the checkout has excluded them.
 func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 	s.labelSecretFiles(found)
-	if s.Checkout.ExcludeSecrets != nil {
+	if s.Checkout != nil {
 		found, err = s.Checkout.ExcludeSecrets(found)
 	}
 	if err == nil {

@@ -113,7 +113,7 @@ func (s *Sandboxes) lowerLayers(p Place) (all []string) {
 func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	s.confinement.WorkTree = ""
 	switch {
-	case s.Checkout.NoOverlay == nil: // for commands outside runs
+	case s.Checkout == nil:
 		return nil
 	case s.Earlier.Backing != "" && s.Earlier.Backing != InOverlay:
 		return s.usePrivate("the run began so")

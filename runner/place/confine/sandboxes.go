@@ -48,7 +48,7 @@ type Sandboxes struct {
 	Root string // the folder that the agent's commands may change: the checkout, or a plain folder
 	Dir  string // the path by which the user calls Root; may be empty
 
-	Checkout Checkout
+	Checkout Checkout // nil for a plain folder
 	Earlier  Earlier
 	// BaseTree makes a fresh tree of the base commit at its first call. No command may write there.
 	// It is nil without a commit.
@@ -66,21 +66,20 @@ type Sandboxes struct {
 	agentLayer     atomic.Pointer[gitops.Layer] // the overlay of AgentPlace after CloseAgent, or nil
 }
 
-// Checkout has what the sandboxes need from a checkout. It is zero for a plain folder.
-type Checkout struct {
+// Checkout has what the sandboxes need from a checkout.
+type Checkout interface {
 	// ExcludeSecrets removes found secrets from the checkout's changes and returns the hidden ones.
-	ExcludeSecrets func(found *grants.Secrets) (*grants.Secrets, error)
-	// NoOverlay returns why the work tree cannot be an overlay, or "". It is nil for commands
-	// outside runs, which work in Root itself.
-	NoOverlay func(ctx context.Context) (why string, err error)
-	// BorrowedObjects returns the objects folders that a work tree borrows, by the path where the
-	// tree expects them.
-	BorrowedObjects func(tree string) map[string]string
+	ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, error)
+	// NoOverlay returns why the work tree cannot be an overlay, or "".
+	NoOverlay(ctx context.Context) (why string, err error)
+	// LentObjects returns the objects folders that a work tree borrows, by the path where the tree
+	// expects them.
+	LentObjects(tree string) map[string]string
 	// MakeGit makes a .git on the base commit in a folder. It makes nothing before the run's first
 	// command.
-	MakeGit func(ctx context.Context, dir string) error
+	MakeGit(ctx context.Context, dir string) error
 	// CopyTree copies a private tree to a folder.
-	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
+	CopyTree(ctx context.Context, from gitops.Layer, to string) error
 }
 
 // Earlier is what a resumed run has from before. It is zero for a new run.
@@ -333,7 +332,7 @@ func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 		f.SecondPath = s.Root
 	}
 	if s.Private() {
-		f.BorrowedFolders = s.borrowedObjects(f.Workspace)
+		f.BorrowedFolders = s.Checkout.LentObjects(f.Workspace)
 		f.Writable = slices.DeleteFunc(f.Writable, func(path string) bool { return isBelowAny(path, []string{s.Root}) })
 		f.DenyRead = append(f.DenyRead, s.unreadableIn(f.Workspace)...)
 	}
@@ -364,17 +363,8 @@ func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 	git := s.GitFolder(p)
 	if _, err := os.Lstat(git); err == nil {
-		f.Git, f.BorrowedFolders = git, s.borrowedObjects(f.Workspace)
+		f.Git, f.BorrowedFolders = git, s.Checkout.LentObjects(f.Workspace)
 	}
-}
-
-// borrowedObjects returns the objects folders that a tree borrows from other repositories, or nil if there
-// is no tree yet.
-func (s *Sandboxes) borrowedObjects(tree string) map[string]string {
-	if s.Checkout.BorrowedObjects == nil { // there is no tree yet
-		return nil
-	}
-	return s.Checkout.BorrowedObjects(tree)
 }
 
 // unreadableIn returns the paths in a private tree that policy.deny_read names in the checkout. With

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -144,22 +145,34 @@ func TestJudgesAndCountsCommands(t *testing.T) {
 	}
 }
 
+// stubCheckout is a Checkout that lends and makes nothing.
+type stubCheckout struct {
+	Checkout
+	handed  []string // the paths that ExcludeSecrets got
+	refused error
+}
+
+func (c *stubCheckout) ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, error) {
+	c.handed = append(c.handed, strings.Join(found.Paths(), " "))
+	return found, c.refused
+}
+func (*stubCheckout) NoOverlay(context.Context) (string, error) { return "", nil }
+func (*stubCheckout) LentObjects(string) map[string]string      { return nil }
+func (*stubCheckout) MakeGit(context.Context, string) error     { return nil }
+
 func TestHidesDeniedFiles(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.DenyRead = []string{"key", "later"}
 	write := func(name string) {
 		must.Do(t, os.WriteFile(filepath.Join(s.Root, name), nil, 0o600))
 	}
-	var handed []string
-	s.Checkout.ExcludeSecrets = func(found *grants.Secrets) (*grants.Secrets, error) {
-		handed = append(handed, strings.Join(found.Paths(), " "))
-		return found, nil
-	}
+	checkout := &stubCheckout{}
+	s.Checkout = checkout
 	write("key")
 	must.Do(t, s.HideSecretFiles(t.Context()))
 	write("later")
 	must.Do(t, s.HideFilesFromSetup(t.Context()))
-	if len(handed) != 2 || !strings.Contains(handed[1], filepath.Join(s.Root, "key")) || s.Options(AgentPlace()).Secrets != s.hidden {
+	if handed := checkout.handed; len(handed) != 2 || !strings.Contains(handed[1], filepath.Join(s.Root, "key")) || s.Options(AgentPlace()).Secrets != s.hidden {
 		t.Errorf("handed on: %q", handed)
 	}
 	there := 0
@@ -190,7 +203,7 @@ func TestHidesSecretFiles(t *testing.T) {
 
 func TestRefusesUnhidableFiles(t *testing.T) {
 	s, refused := ready(t), errors.New("it is tracked")
-	s.Checkout.ExcludeSecrets = func(*grants.Secrets) (*grants.Secrets, error) { return nil, refused }
+	s.Checkout = &stubCheckout{refused: refused}
 	if err := s.HideSecretFiles(t.Context()); !errors.Is(err, refused) || s.hidden != nil {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
 	}

@@ -17,7 +17,7 @@ func inTrees(t *testing.T, root, runs string) *Sandboxes {
 	t.Helper()
 	s := ready(t)
 	s.Root, s.Environ = root, []string{"RUNNER_TEMP=" + runs}
-	s.confinement = record.Confinement{Level: "none", WorkTree: PrivateTree}
+	s.Checkout, s.confinement = &stubCheckout{}, record.Confinement{Level: "none", WorkTree: PrivateTree}
 	return s
 }
 

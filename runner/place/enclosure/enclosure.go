@@ -18,10 +18,7 @@ import (
 // values out of the CI step's log.
 func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
 	checkout := ws.Checkout()
-	boxes.Root, boxes.Earlier.Hidden = ws.Root(), ws.HiddenFiles()
-	boxes.Checkout = confine.Checkout{
-		ExcludeSecrets: ws.ExcludeSecrets, NoOverlay: ws.NoOverlay, BorrowedObjects: checkout.LentObjects, MakeGit: ws.MakeGit, CopyTree: ws.CopyTree,
-	}
+	boxes.Root, boxes.Checkout, boxes.Earlier.Hidden = ws.Root(), ws, ws.HiddenFiles()
 	if err := readCredentials(ctx, boxes, ws, mask); err != nil {
 		return err
 	}

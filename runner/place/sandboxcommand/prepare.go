@@ -161,7 +161,7 @@ func (o Options) assignments() []string {
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{Control: egress.Control{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by}, Root: p.Workspace.Root(), Dir: p.Dir}
 	if p.Workspace.Checkout() != nil {
-		boxes.Checkout.ExcludeSecrets, boxes.Checkout.NoOverlay = p.Workspace.ExcludeSecrets, p.Workspace.NoOverlay
+		boxes.Checkout = p.Workspace
 	}
 	return boxes, boxes.MakeFolders()
 }

@@ -194,6 +194,10 @@ func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
 	return w.checkout.WhyNoLayer(ctx, uint32(os.Geteuid()), uint32(os.Getegid()))
 }
 
+// LentObjects returns the checkout's object folders, keyed by the mount points of a tree that
+// commands see at dir.
+func (w *Workspace) LentObjects(dir string) map[string]string { return w.checkout.LentObjects(dir) }
+
 // AdmitOthers lets other runs use the checkout too, if this run changes the checkout only at its
 // end.
 func (w *Workspace) AdmitOthers(ctx context.Context) error {

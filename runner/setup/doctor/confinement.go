@@ -66,7 +66,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 
 // examineWorkTree finds the backing of a run's work tree.
 func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxes) {
-	if boxes.Checkout.NoOverlay == nil { // there is no checkout
+	if boxes.Checkout == nil {
 		return
 	}
 	d.addErrorOf(ctx, "confinement", boxes.FindWorkTree(ctx, nil))

@@ -129,7 +129,7 @@ func (t *trials) ask(ctx context.Context, settings model.Settings, history []jso
 	for t.found.Requests < mostRequests {
 		t.found.Requests++
 		settings.ChatQuirks = t.settings.ChatQuirks // what was found out since
-		answer, err := t.api.Respond(ctx, model.Request{Settings: settings, History: history}, model.Observer{})
+		answer, err := t.api.Respond(ctx, model.Request{Settings: settings, History: history}, model.NoObserver{})
 		if err == nil {
 			t.used, t.usageEstimated = t.used.Add(answer.Usage), t.usageEstimated || answer.EstimatedUsage
 			return answer, nil
