@@ -55,11 +55,8 @@ type Surroundings struct {
 	MustStop func() error
 	// BeforeCompaction is asked before the conversation is made shorter; its error ends the run.
 	BeforeCompaction func(ctx context.Context, reason string) error
-	// UsedByOthers returns the used and reserved budget of started agents. It must be safe for concurrent use. Nil if there
-	// can be none.
-	UsedByOthers func() Used
-	// NewMessages returns the agent's messages since the last call. Nil if none can arrive.
-	NewMessages func() []string
+	// Team is nil if the agent can start no others.
+	Team Team
 	// Warn receives warnings for readers of the result. It must be safe for concurrent use.
 	Warn func(code, format string, args ...any)
 }
@@ -264,7 +261,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*answe
 	c.lastRequest.set(c.history, c.Settings.Model)
 	began := time.Now()
 	answer := c.newIntake(ctx, settings.WordsOnly)
-	response, err := c.Model.Respond(ctx, request, model.Observer{Item: answer.takeItem, Interrupted: answer.keepInterrupted})
+	response, err := c.Model.Respond(ctx, request, answer)
 	if err != nil {
 		err = c.processInterrupted(answer, err, time.Since(began))
 	} else {
@@ -314,7 +311,7 @@ func (c *Conversation) processInterrupted(answer *answerIntake, err error, took 
 	if errors.As(err, &failure) {
 		c.addUsage(failure.Usage)
 	}
-	if !answer.keepInterrupted() {
+	if !answer.KeepInterrupted() {
 		answer.discard()
 		return c.recordFailed(err, failure)
 	}

@@ -75,9 +75,9 @@ func (a *answerIntake) reset() {
 	}
 }
 
-// takeItem adds the next item of the answer and starts its call, if it is one. After an item that cannot
+// TakeItem adds the next item of the answer and starts its call, if it is one. After an item that cannot
 // be read, no call starts.
-func (a *answerIntake) takeItem(raw json.RawMessage) {
+func (a *answerIntake) TakeItem(raw json.RawMessage) {
 	callsBefore := len(a.Calls)
 	var tooLong string
 	raw, err := a.withUniqueID(raw)
@@ -118,10 +118,10 @@ const (
 	wordsOnlyRefusal = "Not run: this answer was to be words alone."
 )
 
-// keepInterrupted keeps the items of an interrupted answer up to its last started call, and drops the rest. If no
+// KeepInterrupted keeps the items of an interrupted answer up to its last started call, and drops the rest. If no
 // call has started, it drops everything and returns false: the request can be repeated. Calling it again changes
 // nothing.
-func (a *answerIntake) keepInterrupted() (kept bool) {
+func (a *answerIntake) KeepInterrupted() (kept bool) {
 	if a.interrupted {
 		return true
 	}

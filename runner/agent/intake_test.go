@@ -34,7 +34,7 @@ func whole(items ...string) func(context.Context, model.Observer) (*model.Respon
 		response := &model.Response{ID: "resp", Status: "completed"}
 		for _, item := range items {
 			response.Output = append(response.Output, json.RawMessage(item))
-			o.Item(json.RawMessage(item))
+			o.TakeItem(json.RawMessage(item))
 		}
 		return response, nil
 	}
@@ -81,7 +81,7 @@ func TestRunsCallsWhileAnswerArrives(t *testing.T) {
 	t.Parallel()
 	var seen started
 	f, seen := conversing(t, func(ctx context.Context, o model.Observer) (*model.Response, error) {
-		o.Item(json.RawMessage(look("one")))
+		o.TakeItem(json.RawMessage(look("one")))
 		if id := <-seen; id != "one" { // before the answer is whole
 			t.Errorf("started %s", id)
 		}
@@ -96,12 +96,12 @@ func TestContinuesFromInterruptedAnswer(t *testing.T) {
 	var seen started
 	f, seen := conversing(t, whole(look("zero")), func(_ context.Context, o model.Observer) (*model.Response, error) {
 		<-seen // zero
-		o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"first"}`))
-		o.Item(json.RawMessage(look("one")))
+		o.TakeItem(json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"first"}`))
+		o.TakeItem(json.RawMessage(look("one")))
 		<-seen
-		o.Item(json.RawMessage(`{"type":"reasoning","id":"rs_2","encrypted_content":"second"}`))
-		o.Item(json.RawMessage(change))
-		o.Item(json.RawMessage(look("two")))
+		o.TakeItem(json.RawMessage(`{"type":"reasoning","id":"rs_2","encrypted_content":"second"}`))
+		o.TakeItem(json.RawMessage(change))
+		o.TakeItem(json.RawMessage(look("two")))
 		return nil, cut()
 	}, whole(look("two")), says("Done."))
 	f.mustSay(t, "Done.")
@@ -121,8 +121,8 @@ func TestContinuesFromInterruptedAnswer(t *testing.T) {
 func TestRetriesAnswerWithoutStartedCall(t *testing.T) {
 	t.Parallel()
 	f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
-		o.Item(json.RawMessage(change))
-		o.Item(json.RawMessage(look("one")))
+		o.TakeItem(json.RawMessage(change))
+		o.TakeItem(json.RawMessage(look("one")))
 		return nil, cut()
 	}, whole(look("two"), change), says("Done."))
 	f.mustRun(t)
@@ -142,9 +142,9 @@ func TestEndsWhenAnswerCannotBeRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			running := make(chan struct{}, 1)
 			f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
-				o.Item(json.RawMessage(look("one")))
+				o.TakeItem(json.RawMessage(look("one")))
 				<-running
-				o.Item(json.RawMessage(change))
+				o.TakeItem(json.RawMessage(change))
 				return nil, failure
 			})
 			f.box.hold = func(context.Context) { running <- struct{}{} }
@@ -160,7 +160,7 @@ func TestStopsCallsOfFinalAnswer(t *testing.T) {
 	t.Parallel()
 	var seen started
 	f, seen := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
-		o.Item(json.RawMessage(look("one")))
+		o.TakeItem(json.RawMessage(look("one")))
 		<-seen
 		return nil, &model.Failure{Kind: model.Refused, Message: "no"}
 	})

@@ -22,20 +22,28 @@ func (u Used) Add(v Used) Used {
 	return Used{u.Turns + v.Turns, u.Calls + v.Calls, u.Tokens + v.Tokens, u.CostUSD + v.CostUSD}
 }
 
+// Team has the agents that an agent starts.
+type Team interface {
+	// Used returns the used and reserved budget of started agents. It is safe for concurrent use.
+	Used() Used
+	// TakeNews returns the agent's messages since the last call.
+	TakeNews() []string
+}
+
 // othersUse returns what other agents have used, or zero if there are none.
 func (c *Conversation) othersUse() Used {
-	if c.UsedByOthers == nil {
+	if c.Team == nil {
 		return Used{}
 	}
-	return c.UsedByOthers()
+	return c.Team.Used()
 }
 
 // addNewMessages adds the messages that arrived since the last turn.
 func (c *Conversation) addNewMessages() error {
-	if c.NewMessages == nil {
+	if c.Team == nil {
 		return nil
 	}
-	for _, text := range c.NewMessages() {
+	for _, text := range c.Team.TakeNews() {
 		if err := c.TellExternal(text); err != nil {
 			return err
 		}

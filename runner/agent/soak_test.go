@@ -34,7 +34,7 @@ func (m *tireless) Respond(_ context.Context, r model.Request, o model.Observer)
 	if err != nil {
 		return nil, err
 	}
-	o.Item(raw)
+	o.TakeItem(raw)
 	return &model.Response{ID: "r", Status: "completed", Output: []json.RawMessage{raw}, Usage: model.Usage{Input: int64(bytes / 4), Output: 10}}, nil
 }
 

@@ -91,9 +91,7 @@ func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Ob
 	a.nextIndex++
 	answer := a.answers[a.nextIndex-1]
 	for _, item := range answer.Output {
-		if observe.Item != nil {
-			observe.Item(item)
-		}
+		observe.TakeItem(item)
 	}
 	return answer, nil
 }

@@ -22,7 +22,7 @@ func TestRequestsKeepQueryOfAddress(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.String(); w.WriteHeader(400) }))
 		defer server.Close()
 		api := must.Get(NewClient(wire, model.Endpoint{BaseURL: server.URL + "/v1?api-version=2025-04-01&a=b"}))(t)
-		_, _ = api.Respond(t.Context(), model.Request{}, model.Observer{})
+		_, _ = api.Respond(t.Context(), model.Request{}, model.NoObserver{})
 		address := must.Get(url.Parse(asked))(t)
 		must.Same(t, map[string]string{"": "/v1/responses", "chat": "/v1/chat/completions"}[wire], address.Path, wire)
 		must.Same(t, "a=b&api-version=2025-04-01", address.Query().Encode(), wire)

@@ -45,7 +45,7 @@ func TestReadsRequestedWait(t *testing.T) {
 				_, _ = w.Write([]byte(c.body + "\n\n"))
 			}))
 			defer server.Close()
-			_, err := clients(t, model.Endpoint{BaseURL: server.URL})[c.wire].Respond(t.Context(), model.Request{}, model.Observer{})
+			_, err := clients(t, model.Endpoint{BaseURL: server.URL})[c.wire].Respond(t.Context(), model.Request{}, model.NoObserver{})
 			failure, is := errors.AsType[*model.Failure](err)
 			if !is || failure.RetryAfter != 3*time.Second || !failure.Temporary() {
 				t.Errorf("Respond = %+v", failure)
@@ -71,7 +71,7 @@ func TestRedirectToNowhereIsRefusal(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTemporaryRedirect) }))
 	defer server.Close()
 	for wire, api := range clients(t, model.Endpoint{BaseURL: server.URL}) {
-		_, err := api.Respond(t.Context(), model.Request{}, model.Observer{})
+		_, err := api.Respond(t.Context(), model.Request{}, model.NoObserver{})
 		if failure, is := errors.AsType[*model.Failure](err); !is || failure.Kind != model.NotFound {
 			t.Errorf("%s: Respond = %v", wire, err)
 		}
@@ -89,7 +89,7 @@ func TestDistinguishesWrongAnswersFromBrokenOnes(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
 		defer server.Close()
 		for wire, api := range clients(t, model.Endpoint{BaseURL: server.URL}) {
-			_, err := api.Respond(t.Context(), model.Request{}, model.Observer{})
+			_, err := api.Respond(t.Context(), model.Request{}, model.NoObserver{})
 			failure, is := errors.AsType[*model.Failure](err)
 			namesAddress := is && strings.Contains(failure.Stop().Message, "the request went to "+server.URL+"/")
 			if !is || failure.Kind != kind || kind == model.Malformed && !namesAddress || kind == model.StreamCut && !failure.Temporary() {
@@ -106,7 +106,7 @@ func TestSendsKeyToItsHostOnly(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(other.URL+"/responses", http.StatusTemporaryRedirect))
 	defer server.Close()
 	for wire, api := range clients(t, model.Endpoint{BaseURL: server.URL, APIKey: "sk-test"}) {
-		if _, err := api.Respond(t.Context(), model.Request{}, model.Observer{}); leaked.Load() > 0 || !strings.Contains(fmt.Sprint(err), "redirects to another host") {
+		if _, err := api.Respond(t.Context(), model.Request{}, model.NoObserver{}); leaked.Load() > 0 || !strings.Contains(fmt.Sprint(err), "redirects to another host") {
 			t.Errorf("%s: a redirect to another host was followed, or not named (%v)", wire, err)
 		}
 	}

@@ -81,27 +81,22 @@ type Response struct {
 // Usage counts the tokens of an answer.
 type Usage = price.Usage
 
-// Observer receives an answer while it arrives. Each function may be nil.
-type Observer struct {
-	// Item gets each output item as soon as it is complete, in order, as the API sent it.
-	Item func(item json.RawMessage)
-	// Interrupted is called if the answer breaks off. It returns true to keep the items received so far.
-	// Then the request is not sent again, because another answer would repeat them. Otherwise Item gets
+// Observer receives an answer while it arrives.
+type Observer interface {
+	// TakeItem gets each output item as soon as it is complete, in order, as the API sent it.
+	TakeItem(item json.RawMessage)
+	// KeepInterrupted is called if the answer breaks off. It returns true to keep the items received so far.
+	// Then the request is not sent again, because another answer would repeat them. Otherwise TakeItem gets
 	// all items of the next attempt.
-	Interrupted func() (kept bool)
+	KeepInterrupted() (kept bool)
 }
 
-// GiveItems calls Item for each item, in order.
-func (o Observer) GiveItems(items ...json.RawMessage) {
-	for _, item := range items {
-		if o.Item != nil {
-			o.Item(item)
-		}
-	}
-}
+// NoObserver is an Observer that takes no item and keeps nothing.
+type NoObserver struct{}
 
-// keepInterrupted reports whether the beginning of an interrupted answer is kept. It asks Interrupted; nil keeps nothing.
-func (o Observer) keepInterrupted() bool { return o.Interrupted != nil && o.Interrupted() }
+func (NoObserver) TakeItem(json.RawMessage) {}
+
+func (NoObserver) KeepInterrupted() bool { return false }
 
 // RequestBody is the JSON of a Responses API request. The fields are in the order in which they are sent.
 type RequestBody struct {

@@ -45,7 +45,7 @@ type Retrying struct {
 // Respond repeats Next's Respond until it succeeds, fails permanently, or has used up Attempts or MaxOutage. It sets
 // the Attempts of a failure.
 func (r *Retrying) Respond(ctx context.Context, request Request, observe Observer) (*Response, error) {
-	return retry(ctx, r, request.Settings, observe.keepInterrupted, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
+	return retry(ctx, r, request.Settings, observe.KeepInterrupted, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
 }
 
 // Compact repeats Next's Compact in the same way. It returns ErrNoCompaction if Next is no Compacter.
@@ -54,7 +54,7 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 	if !canCompact {
 		return nil, ErrNoCompaction
 	}
-	return retry(ctx, r, request.Settings, Observer{}.keepInterrupted, func() (*Response, error) { return compacter.Compact(ctx, request) })
+	return retry(ctx, r, request.Settings, NoObserver{}.KeepInterrupted, func() (*Response, error) { return compacter.Compact(ctx, request) })
 }
 
 // retry calls try until it succeeds, fails permanently, or the limits of r are used up. keepInterrupted reports

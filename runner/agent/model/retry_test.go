@@ -35,7 +35,7 @@ func TestBoundsOutage(t *testing.T) {
 	} {
 		next := &failing{failure: Failure{Kind: ServerError, RetryAfter: c.asks}}
 		r := &Retrying{Next: next, Attempts: 3, FirstPause: time.Microsecond, MaxOutage: time.Minute, outageUsed: c.lost}
-		_, err := r.Respond(t.Context(), Request{}, Observer{})
+		_, err := r.Respond(t.Context(), Request{}, NoObserver{})
 		var failure *Failure
 		if !errors.As(err, &failure) || failure.Attempts != c.tries || next.asked != c.tries {
 			t.Errorf("%s: %d requests, want %d (%v)", name, next.asked, c.tries, err)
@@ -49,7 +49,7 @@ func TestRetryEndsWithContext(t *testing.T) {
 		cancel()
 		return nil
 	}}
-	must.Is(t, context.Canceled, must.Err(r.Respond(ctx, Request{}, Observer{})), "Respond")
+	must.Is(t, context.Canceled, must.Err(r.Respond(ctx, Request{}, NoObserver{})), "Respond")
 }
 
 // sometimes fails every request once and answers it then, after a while.
@@ -71,16 +71,21 @@ func TestSlowAnswerIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, FirstPause: time.Microsecond, MaxOutage: 15 * time.Millisecond}
 		for n := range 3 {
-			must.Do(t, must.Err(r.Respond(t.Context(), Request{}, Observer{})), "request", n+1)
+			must.Do(t, must.Err(r.Respond(t.Context(), Request{}, NoObserver{})), "request", n+1)
 		}
 	})
 }
+
+// keeping keeps the beginning of each answer.
+type keeping struct{ NoObserver }
+
+func (keeping) KeepInterrupted() bool { return true }
 
 func TestWaitsAfterKeptAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Retrying{Next: &failing{failure: Failure{Kind: RateLimited, RetryAfter: 30 * time.Millisecond}}, Attempts: 1}
 		began := time.Now()
-		_, err := r.Respond(t.Context(), Request{}, Observer{Interrupted: func() bool { return true }})
+		_, err := r.Respond(t.Context(), Request{}, keeping{})
 		if failure := (*Failure)(nil); !errors.As(err, &failure) || time.Since(began) < 30*time.Millisecond {
 			t.Errorf("Respond = %v after %s", err, time.Since(began))
 		}

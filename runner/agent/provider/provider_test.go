@@ -149,7 +149,7 @@ func TestScriptedSessionEnds(t *testing.T) {
 		if !got.HasAnswers() {
 			t.Fatalf("it has %d answers", i)
 		}
-		must.Get(got.Respond(t.Context(), model.Request{}, model.Observer{}))(t)
+		must.Get(got.Respond(t.Context(), model.Request{}, model.NoObserver{}))(t)
 	}
 	must.Same(t, false, got.HasAnswers(), "it has more than two answers")
 }

@@ -136,7 +136,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		},
 	}
 	if o.Team != nil {
-		a.conversation.UsedByOthers, a.conversation.NewMessages = o.Team.Used, o.Team.TakeNews
+		a.conversation.Team = o.Team
 	}
 	if o.Child != nil {
 		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().ForAgent(o.Child.ID)

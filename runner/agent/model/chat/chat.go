@@ -360,7 +360,7 @@ func (a *chatAnswer) response() (*model.Response, error) {
 			return nil, err
 		}
 		answer.Output = append(answer.Output, raw)
-		a.observer.GiveItems(raw)
+		a.observer.TakeItem(raw)
 	}
 	return answer, nil
 }

@@ -199,14 +199,14 @@ func (s *Server) answer(r *http.Request, raw []byte, request model.Request, numb
 	if own := s.scriptOf(raw); own != nil {
 		own.mu.Lock()
 		defer own.mu.Unlock()
-		answer, err = own.script.Respond(r.Context(), request, model.Observer{})
+		answer, err = own.script.Respond(r.Context(), request, model.NoObserver{})
 		return answer, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer = s.cutAnswer
 	if answer == nil || continuesFrom(request, answer) {
-		answer, err = s.script.Respond(r.Context(), request, model.Observer{})
+		answer, err = s.script.Respond(r.Context(), request, model.NoObserver{})
 	}
 	s.cutAnswer = nil
 	return answer, s.cutAfter[number], err

@@ -67,7 +67,7 @@ func TestReplacesRefusedKeyOnce(t *testing.T) {
 }
 
 func answers(o *Client) error {
-	_, err := o.Respond(context.Background(), model.Request{Settings: model.Settings{Model: "m", NoStream: true}}, model.Observer{})
+	_, err := o.Respond(context.Background(), model.Request{Settings: model.Settings{Model: "m", NoStream: true}}, model.NoObserver{})
 	return err
 }
 

@@ -155,7 +155,7 @@ func (r *itemReader) addDone(done receivedItem) error {
 // handOver gives the observer all items that it has not got yet.
 func (r *itemReader) handOver() {
 	for _, a := range r.items[r.handedOver:] {
-		r.observer.GiveItems(a.item)
+		r.observer.TakeItem(a.item)
 	}
 	r.handedOver = len(r.items)
 }

@@ -48,7 +48,7 @@ func TestKeepsItemsAsSent(t *testing.T) {
 		Settings: model.Settings{Model: "gpt-5.1-codex", Instructions: "Work.", CacheKey: "run-1", Effort: "medium"},
 		History:  []json.RawMessage{user("do it")},
 	}
-	first := must.Get(client(t, server.BaseURL()).Respond(t.Context(), request, model.Observer{}))(t)
+	first := must.Get(client(t, server.BaseURL()).Respond(t.Context(), request, model.NoObserver{}))(t)
 	want := []string{
 		`{"encrypted_content":"gAAA<&>","id":"rs_1","summary":[],"type":"reasoning"}`,
 		`{"id":"x_1","payload":{"a":[true,null],"z":1},"type":"brand_new_thing"}`,
@@ -85,27 +85,30 @@ func TestCancelsWaitingRequest(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	must.Is(t, context.Canceled, must.Err(client(t, server.URL).Respond(ctx, model.Request{}, model.Observer{})))
+	must.Is(t, context.Canceled, must.Err(client(t, server.URL).Respond(ctx, model.Request{}, model.NoObserver{})))
 }
 
 const someCall = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"x","arguments":"{}"}`
 
 func TestGivesItemsOneByOne(t *testing.T) {
-	more := make(chan struct{})
+	seen := make(taken)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sse(`{"type":"response.output_item.done","item":`+someCall+`}`)(w, nil)
 		w.(http.Flusher).Flush()
-		<-more // the client has the item before there is anything behind it
+		if item := <-seen; item != someCall { // the client has the item before there is anything behind it
+			t.Errorf("item %s", item)
+		}
 		sse(`{"type":"response.completed","response":{"id":"r","status":"completed","output":[`+someCall+`]}}`)(w, nil)
 	}))
 	defer server.Close()
-	var items []string
-	answer, err := client(t, server.URL).Respond(t.Context(), model.Request{}, model.Observer{Item: func(item json.RawMessage) {
-		items = append(items, string(item))
-		close(more)
-	}})
+	answer, err := client(t, server.URL).Respond(t.Context(), model.Request{}, seen)
 	if err != nil || len(answer.Output) != 1 {
 		t.Fatalf("%+v, %v", answer, err)
 	}
-	must.Same(t, []string{someCall}, items, "items")
 }
+
+// taken passes items on.
+type taken chan string
+
+func (c taken) TakeItem(item json.RawMessage) { c <- string(item) }
+func (taken) KeepInterrupted() bool           { return false }

@@ -245,7 +245,7 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 		return nil, err
 	}
 	if poll != nil {
-		observe.GiveItems(poll.Output...)
+		giveItems(observe, poll.Output)
 		return poll, nil
 	}
 	if s.TurnsLeft() == 0 {
@@ -270,8 +270,15 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if turn.Fail != nil {
 		return nil, exchange.Failure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
-	observe.GiveItems(turn.items...)
+	giveItems(observe, turn.items)
 	return &model.Response{ID: scriptedID + strconv.Itoa(s.turnsTaken), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
+}
+
+// giveItems gives an answer's items to observe.
+func giveItems(observe model.Observer, items []json.RawMessage) {
+	for _, item := range items {
+		observe.TakeItem(item)
+	}
 }
 
 // scriptedID is the prefix of the IDs of scripted answers. The number of the turn follows.
