@@ -21,8 +21,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// salvageTime limits each step at the end of a stopped run: saving its work, its hooks, and reporting.
-const salvageTime = 20 * time.Second
+// endStepTime limits each step at the end of a stopped run: saving its work, its hooks, and reporting.
+const endStepTime = 20 * time.Second
 
 // runAndReport runs work and reports its result to GitHub Actions. A forced stop makes it return early.
 func (r *runner) runAndReport(ctx context.Context, work func() record.Result) record.Result {
@@ -90,11 +90,11 @@ func (r *runner) saveWork(ctx context.Context, cause error) *outcome.Stop {
 	stop := cmp.Or(e.workspaceOrEmpty(r.Record).CheckoutFault(cause), e.outcome(ctx, r.Record, cause))
 	changed := stop.Outcome == outcome.Changed
 	if changed && e.Assignment.Project.Mode == publish.Nowhere {
-		e.Workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long
+		e.Workspace.WriteToCheckout(ctx, e.work.change) // no endStepTime: a large change takes long
 	}
 	late, cancel := r.endContext(ctx)
 	defer cancel()
-	note := r.salvageWork(late, stop)
+	note := r.keepWork(late, stop)
 	if changed && e.Workspace != nil && e.Workspace.NotWritten() != nil {
 		failure := *outcome.ForError(ctx, e.Workspace.NotWritten())
 		stop = cmp.Or(e.Workspace.CheckoutFault(e.Workspace.NotWritten()), &failure)
@@ -103,10 +103,10 @@ func (r *runner) saveWork(ctx context.Context, cause error) *outcome.Stop {
 	return stop
 }
 
-// endContext returns a context for the run's end: it outlives ctx, by at most salvageTime from now. A
+// endContext returns a context for the run's end: it outlives ctx, by at most endStepTime from now. A
 // forced stop cancels it.
 func (r *runner) endContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
+	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endStepTime)
 	if r.forceStop == nil {
 		return endCtx, cancel
 	}
@@ -114,16 +114,15 @@ func (r *runner) endContext(ctx context.Context) (context.Context, context.Cance
 	return endCtx, func() { stopWatching(); cancel() }
 }
 
-// salvageWork saves a stopped run's work and returns a sentence on where it is, or "".
-func (r *runner) salvageWork(ctx context.Context, stop *outcome.Stop) string {
+// keepWork saves a stopped run's work and returns a sentence on where it is, or "".
+func (r *runner) keepWork(ctx context.Context, stop *outcome.Stop) string {
 	e := r.end
 	if e.Workspace == nil {
 		return ""
 	}
 	p := e.publication()
-	note := e.Workspace.Salvage(ctx, workspace.RunEnd{
-		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.Assignment.Project.Mode == publish.Nowhere, Resumable: e.mayResume(r.Record, stop.Outcome), Change: e.work.change,
-		ResumesTree: func() bool { return e.mayResume(r.Record, outcome.Cancelled) }, Take: r.takeUnsaved,
+	note := e.Workspace.KeepWork(ctx, workspace.RunEnd{
+		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.Assignment.Project.Mode == publish.Nowhere, Resumable: e.mayResume(r.Record, stop.Outcome), Change: e.work.change, Run: r,
 	})
 	unpushed := stop.Outcome == outcome.Cancelled || stop.Outcome == outcome.ForgeFailed && p.Remote == ""
 	if p.Commit == "" || !unpushed {
@@ -133,15 +132,18 @@ func (r *runner) salvageWork(ctx context.Context, stop *outcome.Stop) string {
 	return strings.TrimSpace(p.DescribeChange(e.Workspace.NameOrPath()) + " " + note)
 }
 
-// takeUnsaved takes the change at the end of a run that has not saved it. It does not try again if graceTime was too
+// TakeUnsaved takes the change at the end of a run that has not saved it. It does not try again if graceTime was too
 // short: it would have less time.
-func (r *runner) takeUnsaved(ctx context.Context) (*gitops.ChangeSet, error) {
+func (r *runner) TakeUnsaved(ctx context.Context) (*gitops.ChangeSet, error) {
 	if r.end.tookTooLong != nil {
 		return nil, r.end.tookTooLong
 	}
 	w, err := r.takeChange(ctx, r.end.Place, r.end.work)
 	return w.change, err
 }
+
+// ResumesTree reports whether the run can resume if only its work tree has the work, whatever its outcome.
+func (r *runner) ResumesTree() bool { return r.end.mayResume(r.Record, outcome.Cancelled) }
 
 // endHooks runs the hooks for the run's end. It returns the outcome after their answers.
 func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop {

@@ -52,7 +52,7 @@ func changed(paths ...string) *gitops.ChangeSet {
 // What the minute after limits.time was too short for is not begun again at the end.
 func TestTakesChangeOnceAfterTimeLimit(t *testing.T) {
 	r := &runner{end: &ending{tookTooLong: context.DeadlineExceeded}}
-	must.Is(t, context.DeadlineExceeded, must.Err(r.takeUnsaved(t.Context())))
+	must.Is(t, context.DeadlineExceeded, must.Err(r.TakeUnsaved(t.Context())))
 }
 
 // On a full disk, only the removal of working files makes room. Here a link to their folder is in the way until then.

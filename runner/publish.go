@@ -99,7 +99,7 @@ func (r *runner) publishBundle(ctx context.Context, b bundle.Bundle) error {
 	if b.View.Baseline != nil {
 		rd.baseline = *b.View.Baseline
 	}
-	p.Inspection, p.Callbacks = &r.end.inspection, r.withInspection(rd, p.Callbacks)
+	p.Inspection, p.Judge = &r.end.inspection, r.judgeOf(rd)
 	if err := r.inspectChange(ctx, r.end.work, p.Job, p.Change); err != nil {
 		return err
 	}

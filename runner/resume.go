@@ -77,9 +77,9 @@ func (r *runner) resume(ctx context.Context, a start.Assignment) error {
 	})
 }
 
-// restoreWork restores the agent's conversation and the work tree of a resumed run. If the work was saved
+// resumeWork restores the agent's conversation and the work tree of a resumed run. If the work was saved
 // outside the checkout, it repeats the setup commands and then writes the work to the tree.
-func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
+func (r *runner) resumeWork(ctx context.Context, rd *ready) error {
 	h := rd.ResumedRun
 	if err := rd.Agent.Resume(h.ForAgent()); err != nil || !h.AgentBegan() {
 		return err
@@ -95,7 +95,5 @@ func (r *runner) restoreWork(ctx context.Context, rd *ready) error {
 	if err := r.newChecks(ctx, work{ready: rd}).SetUp(ctx); err != nil {
 		return err
 	}
-	return rd.Workspace.MoveIn(ctx, workspace.WorkMove{
-		From: h.WorkPlace, Change: h.Work.Change, ApplyPatches: rd.Agent.ApplyPatches, Untracked: needsUntracked,
-	})
+	return rd.Workspace.MoveIn(ctx, workspace.WorkMove{From: h.WorkPlace, Change: h.Work.Change, Untracked: needsUntracked}, rd.Agent.ApplyPatches)
 }

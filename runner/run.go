@@ -124,7 +124,7 @@ func (r *runner) setUp(ctx context.Context, opened *ready) (_ *ready, err error)
 		return nil, err
 	}
 	if opened.ResumedRun != nil {
-		return &prepared, r.restoreWork(ctx, &prepared)
+		return &prepared, r.resumeWork(ctx, &prepared)
 	}
 	return &prepared, r.applyEarlierChange(ctx, &prepared)
 }

@@ -321,7 +321,7 @@ func (r *runner) judgeWork(ctx context.Context, w work) (*verdict, error) {
 	}
 	p := r.newProposal(w)
 	if w.stopped == nil {
-		p.Callbacks.Verify = r.newChecks(ctx, w).VerifyOnNewBase
+		p.Checks = r.newChecks(ctx, w)
 	}
 	return &verdict{w, p}, nil
 }
@@ -335,7 +335,7 @@ func (r *runner) newProposal(w work) publish.Proposal {
 	p := publish.Proposal{
 		Cost: r.Record.Cost(), RunID: r.Record.ID, Job: w.Job(), Task: w.Task, Base: w.Workspace.Base(), Change: w.change, Verification: w.verification,
 		Summary: summary, Stopped: w.stopped, CommitFacts: publish.CommitFacts{Key: w.Key}, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.Hooks,
-		Callbacks: r.withInspection(w.ready, w.Lessons.Callbacks(w.repairedChange())),
+		Judge: r.judgeOf(w.ready), Lessons: w.Lessons,
 	}
 	if w.ResumedRun != nil {
 		p.EarlierCommit = w.ResumedRun.CommitSHA()
@@ -374,14 +374,12 @@ func (r *runner) inspectionCase(w work, change *gitops.ChangeSet) inspect.Case {
 	}
 }
 
-// withInspection returns the callbacks with a Judge that also inspects the change.
-func (r *runner) withInspection(rd *ready, callbacks publish.Callbacks) publish.Callbacks {
-	judge := callbacks.Judge
-	callbacks.Judge = func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
-		if err := judge(ctx, j, change); err != nil {
+// judgeOf returns a function that judges and inspects a change with a job.
+func (r *runner) judgeOf(rd *ready) func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+	return func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+		if err := rd.Lessons.JudgeCase(j, change, rd.repairedChange()).Judge(ctx); err != nil {
 			return err
 		}
 		return r.inspectChange(ctx, work{ready: rd, verification: r.end.work.verification}, j, change)
 	}
-	return callbacks
 }

@@ -38,8 +38,8 @@ func (m Publisher) describe(p *Proposal, options body.Options, out *Publication)
 	if p.lessons != nil {
 		return pullText{p.title(view), body.Posts{Body: body.Lessons(view, *p.lessons, options)}}, nil
 	}
-	if p.Callbacks.Lessons != nil {
-		if view.Lessons, err = p.Callbacks.Lessons(p.Change); err != nil {
+	if p.Bundle != nil && p.Lessons != nil { // the bundle's own account of its lessons is not trusted
+		if view.Lessons, err = p.Lessons.ForReviewers(p.Change); err != nil {
 			return pullText{}, err
 		}
 	}

@@ -31,8 +31,8 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 		endStep := f.Record.BeginStep(record.PhasePublishing, "look at "+p.Base.Branch)
 		current, err := LookUpBase(ctx, f.Repo, p.Base)
 		endStep()
-		if err == nil && p.Callbacks.Allow != nil {
-			err = p.Callbacks.Allow(p.Base, current)
+		if err == nil && p.Bundle != nil {
+			err = p.Bundle.RequireBase(p.Base, current)
 		}
 		if err != nil || !current.hasMoved() {
 			return err
@@ -40,11 +40,11 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 		if err := f.rebase(ctx, p, current); err != nil || p.Change.Empty() {
 			return err
 		}
-		if err := p.Callbacks.Judge(ctx, p.Job, p.Change); err != nil {
+		if err := p.Judge(ctx, p.Job, p.Change); err != nil {
 			return err
 		}
-		if len(p.Verification.Rows) > 0 && p.Callbacks.Verify != nil {
-			if p.Verification, err = p.Callbacks.Verify(ctx, p.Verification, p.Change); err != nil {
+		if len(p.Verification.Rows) > 0 && p.Checks != nil {
+			if p.Verification, err = p.Checks.VerifyOnNewBase(ctx, p.Verification, p.Change); err != nil {
 				return err
 			}
 		}
@@ -96,8 +96,8 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, current BaseBranch) erro
 		p.movedFrom = p.Base
 	}
 	p.Base, p.Change = base, moved
-	if p.Callbacks.Configure != nil {
-		if p.Job, err = p.Callbacks.Configure(ctx, base); err != nil {
+	if p.Bundle != nil {
+		if p.Job, err = p.Bundle.JobOn(ctx, base); err != nil {
 			return err
 		}
 	}
@@ -117,8 +117,8 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, current BaseBranch) (
 		return base, nil, workspace.CheckoutFailure(err)
 	}
 	move := f.Workspace.Checkout().Rebase
-	if p.Callbacks.MoveOnto != nil {
-		move = p.Callbacks.MoveOnto
+	if p.Lessons != nil {
+		move = p.Lessons.Rebase
 	}
 	moved, err = move(ctx, p.Change, base)
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
@@ -143,7 +143,7 @@ func DescribeConflicts(conflicts []gitops.MergeConflict) string {
 
 // unverifiedReason returns why the pull request is a draft if the checks ran only on an earlier base, or "".
 func (p *Proposal) unverifiedReason() string {
-	if len(p.Verification.Rows) == 0 || p.Callbacks.Verify != nil || p.movedFrom.SHA == "" {
+	if len(p.Verification.Rows) == 0 || p.Checks != nil || p.movedFrom.SHA == "" {
 		return ""
 	}
 	return fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",

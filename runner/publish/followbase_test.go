@@ -24,6 +24,20 @@ const (
 	begun   = "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 )
 
+// rules are BundleRules with a job that names its base.
+type rules struct{ refusal, noJob error }
+
+func (r rules) RequireBase(gitops.Base, BaseBranch) error { return r.refusal }
+func (r rules) JobOn(_ context.Context, base gitops.Base) (*job.Job, error) {
+	return &job.Job{OnVerifyFailed: "none", Task: job.Task{Expects: "change"}, PullRequest: job.PullRequest{Title: "On " + base.SHA}}, r.noJob
+}
+
+type checks func(old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
+
+func (c checks) VerifyOnNewBase(_ context.Context, old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+	return c(old, change)
+}
+
 // The checks run on each new base, and what they say decides.
 func TestChecksRunOnEachNewBase(t *testing.T) {
 	t.Parallel()
@@ -38,23 +52,19 @@ func TestChecksRunOnEachNewBase(t *testing.T) {
 			w := newWorld(t)
 			p := w.proposal("README.md", greeted)
 			judgedBy := "" // the title in the job that decides
-			p.Callbacks.Configure = func(_ context.Context, base gitops.Base) (*job.Job, error) {
-				j := w.job()
-				j.OnVerifyFailed, j.PullRequest.Title = "none", "On "+base.SHA
-				return j, nil
-			}
-			p.Callbacks.Judge = func(_ context.Context, j *job.Job, _ *gitops.ChangeSet) error {
+			p.Bundle = rules{}
+			p.Judge = func(_ context.Context, j *job.Job, _ *gitops.ChangeSet) error {
 				judgedBy = j.PullRequest.Title
 				return nil
 			}
 			p.Verification.Rows = []transcript.VerifyRow{{Name: "test", Passed: true, After: "green"}}
 			moves := []string{w.onForge("main", "a.txt", "a\n", "Go on")}
 			var ran []string
-			p.Callbacks.Verify = func(_ context.Context, old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+			p.Checks = checks(func(old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 				ran = append(ran, change.Base.SHA)
 				moves = append(moves, w.onForge("main", "a.txt", fmt.Sprintln(len(ran)), "Go on")) // while they run
 				return transcript.Verify{Attempt: old.Attempt + 1, Passed: test.passed, Rows: old.Rows}, test.err
-			}
+			})
 			var out Publication
 			must.Is(t, test.err, Publish(t.Context(), w.toForge(), p, &out))
 			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !slices.Equal(ran, wanted) || out.Verification.Attempt != len(ran) {
@@ -81,12 +91,12 @@ func TestPublishesNothingOnUnfollowableBase(t *testing.T) {
 	}{
 		"a conflict": {moved: "one\ntwo\nthree\nfour\nfive\nsix\nBye.\n", reason: "base_moved"},
 		"it is refused": {moved: begun, change: func(p *Proposal) {
-			p.Callbacks.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return no }
+			p.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return no }
 		}},
 		"no job is there": {moved: begun, change: func(p *Proposal) {
-			p.Callbacks.Configure = func(context.Context, gitops.Base) (*job.Job, error) { return nil, no }
+			p.Bundle = rules{noJob: no}
 		}},
-		"it may not be so": {moved: begun, change: func(p *Proposal) { p.Callbacks.Allow = func(gitops.Base, BaseBranch) error { return no } }},
+		"it may not be so": {moved: begun, change: func(p *Proposal) { p.Bundle = rules{refusal: no} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,12 +34,19 @@ type Proposal struct {
 	// InCheckout is the change in the work tree. It is nil for a change made elsewhere; publishing then does
 	// not touch the work tree.
 	InCheckout *gitops.ChangeSet
-	// Inspection has the signs found in the change that do not refuse it. Callbacks.Judge updates it.
+	// Judge returns an error for a change that may not be published. The change and the job may be those on a moved base.
+	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
+	// Inspection has the signs found in the change that do not refuse it. Judge updates it.
 	Inspection *transcript.Inspection
+	// Checks repeats the checks on a moved base; nil if impossible.
+	Checks Checks
+	// Lessons are the lessons that the change proposes; nil for none.
+	Lessons ProposedLessons
+	// Bundle has the rules for a change from a bundle; nil for the run's own change.
+	Bundle BundleRules
 	// Hooks may refuse the change before it is published; nil for none.
 	Hooks *hooks.Hooks
 
-	Callbacks Callbacks
 	CommitFacts
 	descriptionFacts
 }
@@ -61,22 +68,26 @@ type descriptionFacts struct {
 	earlierRequests []sections.Request // earlier requests on the pull request; nil before they are read
 }
 
-// Callbacks has the functions that publishing calls for a change that may differ from the transcript's, as
-// after a moved base.
-type Callbacks struct {
-	// Allow returns an error if the run may not follow the base branch; may be nil.
-	Allow func(base gitops.Base, now BaseBranch) error
-	// Configure reads the job on a new base; nil keeps the job.
-	Configure func(ctx context.Context, base gitops.Base) (*job.Job, error)
-	// MoveOnto moves the change to another base; nil merges file by file.
-	MoveOnto func(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
-	// Judge returns an error for a change that may not be published.
-	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
-	// Verify repeats the checks on a new base; nil if impossible. It returns the latest results even with an
-	// error.
-	Verify func(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
-	// Lessons returns the lessons in a change, for reviewers; nil uses the transcript's.
-	Lessons func(change *gitops.ChangeSet) (*transcript.Lessons, error)
+// Checks runs the checks of a change again.
+type Checks interface {
+	// VerifyOnNewBase returns the latest results even with an error. table has those on the earlier base.
+	VerifyOnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
+}
+
+// ProposedLessons knows the lessons in a change.
+type ProposedLessons interface {
+	// Rebase merges a change with its lessons onto another base.
+	Rebase(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
+	// ForReviewers returns the lessons in a change, or nil without any.
+	ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, error)
+}
+
+// BundleRules protects a project from the author of a bundle.
+type BundleRules interface {
+	// RequireBase returns an error if the bundle's base is not part of its base branch.
+	RequireBase(base gitops.Base, now BaseBranch) error
+	// JobOn reads the job on a moved base.
+	JobOn(ctx context.Context, base gitops.Base) (*job.Job, error)
 }
 
 // failsUnpublished reports whether checks failed and the job does not publish such a change.

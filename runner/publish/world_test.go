@@ -120,7 +120,7 @@ func (w *world) proposal(name, content string) Proposal {
 		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
 		Task:         intake.Task{Key: "greet", Task: transcript.Task{Title: "Greet the reader"}, Branch: taskBranch},
 		Verification: transcript.Verify{Passed: true}, Summary: "Greets the reader.",
-		Callbacks: Callbacks{Judge: func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }},
+		Judge: func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil },
 	}
 }
 

@@ -24,17 +24,21 @@ type RunEnd struct {
 	Published   bool // the change is committed
 	ForCheckout bool // the change's destination is the checkout
 	Resumable   bool
-	// ResumesTree reports whether the run can resume if only its work tree has the work, whatever its outcome.
-	// Nil means no.
-	ResumesTree func() bool
 	Change      *gitops.ChangeSet // the last change that was taken; may be nil
-	// Take returns the change set after saving it, for a run that has not saved it.
-	Take func(context.Context) (*gitops.ChangeSet, error)
+	Run         EndingRun
 }
 
-// Salvage saves the run's work at its end. If the checkout is the destination of finished work, it
+// EndingRun is the run that ends.
+type EndingRun interface {
+	// TakeUnsaved returns the change set after saving it, for a run that has not saved it.
+	TakeUnsaved(context.Context) (*gitops.ChangeSet, error)
+	// ResumesTree reports whether the run can resume if only its work tree has the work, whatever its outcome.
+	ResumesTree() bool
+}
+
+// KeepWork saves the run's work at its end. If the checkout is the destination of finished work, it
 // writes the work there. It returns sentences for the user about what it did, or "".
-func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
+func (w *Workspace) KeepWork(ctx context.Context, e RunEnd) string {
 	if w.checkout == nil {
 		return ""
 	}
@@ -51,14 +55,14 @@ func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 	case !w.CommandsRan():
 		return ""
 	}
-	return w.keepWork(ctx, e)
+	return w.takeAndSettle(ctx, e)
 }
 
-// keepWork saves the run's work, writes it to its destination, and returns sentences about both.
-func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
+// takeAndSettle saves the run's work, writes it to its destination, and returns sentences about both.
+func (w *Workspace) takeAndSettle(ctx context.Context, e RunEnd) string {
 	change, err := e.Change, error(nil)
 	if change == nil || !w.saved {
-		change, err = e.Take(ctx)
+		change, err = e.Run.TakeUnsaved(ctx)
 		change = cmp.Or(change, e.Change)
 	}
 	if err != nil {
@@ -88,7 +92,7 @@ func (w *Workspace) saveRevertData(e RunEnd) string {
 // the path of the run directory, or "" for a run that cannot resume.
 func (w *Workspace) leaveInTree(e RunEnd, resume string) string {
 	w.workOnlyInTree = true
-	if e.ResumesTree == nil || !e.ResumesTree() {
+	if !e.Run.ResumesTree() {
 		return ""
 	}
 	return fmt.Sprintf(resume, w.rec.Path())

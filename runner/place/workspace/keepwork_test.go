@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -15,9 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/recordtest"
 )
 
-// salvageOf ends a run that began on the branch other while main was checked out,
+// keptWork ends a run that began on the branch other while main was checked out,
 // after an agent did something.
-func salvageOf(t *testing.T, do func(gittest.Repo), e RunEnd) (w *Workspace, repo gittest.Repo, note string) {
+func keptWork(t *testing.T, do func(gittest.Repo), e RunEnd) (w *Workspace, repo gittest.Repo, note string) {
 	t.Helper()
 	repo = gittest.Seeded(t)
 	repo.Git("branch", "other")
@@ -30,16 +29,29 @@ func salvageOf(t *testing.T, do func(gittest.Repo), e RunEnd) (w *Workspace, rep
 		must.Do(t, w.TakeSnapshot(t.Context()))
 		do(tree)
 	}
-	if e.Take == nil {
-		e.Take = func(ctx context.Context) (*gitops.ChangeSet, error) { return w.TakeChange(ctx, everything) }
+	if e.Run == nil {
+		e.Run = ends{w: w}
 	}
-	return w, repo, w.Salvage(t.Context(), e)
+	return w, repo, w.KeepWork(t.Context(), e)
+}
+
+// ends is a run that ends. Without w its work cannot be saved.
+type ends struct {
+	w       *Workspace
+	resumes bool
+}
+
+func (e ends) ResumesTree() bool { return e.resumes }
+func (e ends) TakeUnsaved(ctx context.Context) (*gitops.ChangeSet, error) {
+	if e.w == nil {
+		return nil, os.ErrClosed
+	}
+	return e.w.TakeChange(ctx, everything)
 }
 
 func work(r gittest.Repo) { r.Write("gone", "worked\n") }
 
 func TestKeepsCheckoutAndSavesWork(t *testing.T) {
-	fails := func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed }
 	for name, test := range map[string]struct {
 		do       func(gittest.Repo)
 		ending   RunEnd
@@ -62,18 +74,18 @@ func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 		"a change that stays": {work, RunEnd{ForCheckout: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
 		"work that goes on":   {work, RunEnd{ForCheckout: true, Resumable: true}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
 		"published":           {work, RunEnd{Published: true}, "", "main\n", "to be deleted\n", nil},
-		"work that is lost":   {work, RunEnd{Take: fails}, "The checkout is as it was; what the agent changed lies in TREE.", "main\n", "to be deleted\n", []string{"work_not_kept"}},
+		"work that is lost":   {work, RunEnd{Run: ends{}}, "The checkout is as it was; what the agent changed lies in TREE.", "main\n", "to be deleted\n", []string{"work_not_kept"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, repo, note := salvageOf(t, test.do, test.ending)
+			w, repo, note := keptWork(t, test.do, test.ending)
 			must.Same(t, strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "LEFT", w.rec.Join(record.LeftoverFolder), "TREE", w.tree.ChangesFolder()).Replace(test.note), note, "it tells")
 			got := []string{repo.Read("README"), repo.Read("gone")}
 			must.Same(t, []string{test.readme, test.gone}, got)
 			wantWarnings(t, w, test.warnings...)
 		})
 	}
-	must.Same(t, "", Folder(recordtest.New(t, "20260101T000000Z-00000000"), "/").Salvage(t.Context(), RunEnd{}), "of a plain folder it tells")
+	must.Same(t, "", Folder(recordtest.New(t, "20260101T000000Z-00000000"), "/").KeepWork(t.Context(), RunEnd{}), "of a plain folder it tells")
 }
 
 func TestSavesWorkOnce(t *testing.T) {
@@ -81,8 +93,7 @@ func TestSavesWorkOnce(t *testing.T) {
 	w, tree := working(t, repo.Dir)
 	work(tree)
 	taken := change(t, w)
-	again := func(context.Context) (*gitops.ChangeSet, error) { return nil, errors.New("taken again") }
-	must.Contain(t, w.Salvage(t.Context(), RunEnd{Change: taken, Take: again}), "as it was")
+	must.Contain(t, w.KeepWork(t.Context(), RunEnd{Change: taken, Run: ends{}}), "as it was")
 	must.Same(t, "to be deleted\n", repo.Read("gone"), "it tells")
 }
 
@@ -91,10 +102,7 @@ func TestOffersResumeOfWorkInTree(t *testing.T) {
 	for _, resumes := range []bool{true, false} {
 		w, tree := working(t, gittest.Seeded(t).Dir)
 		work(tree)
-		w.Salvage(t.Context(), RunEnd{
-			Take:        func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed },
-			ResumesTree: func() bool { return resumes },
-		})
+		w.KeepWork(t.Context(), RunEnd{Run: ends{resumes: resumes}})
 		warned := w.rec.Warnings()[0].Message
 		must.Same(t, resumes, strings.Contains(warned, "agent-ci resume "+w.rec.Path()), warned)
 	}
@@ -118,7 +126,7 @@ func TestSavesWorkWithoutCheckout(t *testing.T) {
 				taken = change(t, w)
 			}
 			must.Do(t, os.Rename(repo.Dir, repo.Dir+"-moved"))
-			note := w.Salvage(t.Context(), RunEnd{Change: taken, Take: func(ctx context.Context) (*gitops.ChangeSet, error) { return w.TakeChange(ctx, everything) }})
+			note := w.KeepWork(t.Context(), RunEnd{Change: taken, Run: ends{w: w}})
 			must.Same(t, strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "TREE", w.tree.ChangesFolder()).Replace(test.note), note, "it tells")
 		})
 	}
@@ -136,7 +144,7 @@ func TestInterruptedMoveStaysPending(t *testing.T) {
 				must.Do(t, w.TakeSnapshot(t.Context()))
 				work(tree)
 			}
-			must.Contain(t, w.Salvage(t.Context(), RunEnd{}), "agent-ci resume "+w.rec.Path())
+			must.Contain(t, w.KeepWork(t.Context(), RunEnd{}), "agent-ci resume "+w.rec.Path())
 			if repo.Read("gone") != "to be deleted\n" || !WorkPending(w.rec.Directory) {
 				t.Errorf("gone is %q", repo.Read("gone"))
 			}

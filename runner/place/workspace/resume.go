@@ -238,15 +238,14 @@ func (w *Workspace) WorkPendingHere() bool { return w.workPending }
 
 // WorkMove describes how to restore the work in the work tree.
 type WorkMove struct {
-	From         WorkPlace
-	Change       *transcript.Change          // the last change of the run; may be nil
-	ApplyPatches func(context.Context) error // repeats the patches of the agent's calls
-	Untracked    bool                        // checks need the untracked files
+	From      WorkPlace
+	Change    *transcript.Change // the last change of the run; may be nil
+	Untracked bool               // checks need the untracked files
 }
 
 // MoveIn restores the interrupted run's work in a new work tree, as far as possible. Setup commands
-// have already run there.
-func (w *Workspace) MoveIn(ctx context.Context, m WorkMove) error {
+// have already run there. applyPatches repeats the patches of the agent's calls.
+func (w *Workspace) MoveIn(ctx context.Context, m WorkMove, applyPatches func(context.Context) error) error {
 	if err := w.TakeSnapshot(ctx); err != nil {
 		return err
 	}
@@ -259,7 +258,7 @@ func (w *Workspace) MoveIn(ctx context.Context, m WorkMove) error {
 	if m.From == InChange {
 		err = w.applyRecordedChange(ctx, m.Change)
 	} else {
-		err = m.ApplyPatches(ctx)
+		err = applyPatches(ctx)
 	}
 	if err != nil {
 		return err

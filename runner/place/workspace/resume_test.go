@@ -189,7 +189,7 @@ func TestRestoresWorkInFreshCheckout(t *testing.T) {
 				t.Error("it does not count as on its way")
 			}
 			must.Do(t, os.WriteFile(w.WorkDir("by-setup"), nil, 0o600))
-			must.Do(t, w.MoveIn(t.Context(), WorkMove{From: test.away, Change: c.change, ApplyPatches: patched(&w), Untracked: true}))
+			must.Do(t, w.MoveIn(t.Context(), WorkMove{From: test.away, Change: c.change, Untracked: true}, patched(&w)))
 			if got := string(must.Get(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.WorkPendingHere() || WorkPending(c.Directory) {
 				t.Errorf("README is %q, on its way %v", got, w.WorkPendingHere())
 			}
@@ -212,14 +212,14 @@ func TestFailedRestoreStaysPending(t *testing.T) {
 	}
 	must.Do(t, w.BeginMove(InPatches))
 	broken := func(context.Context) error { return fs.ErrClosed }
-	if err := w.MoveIn(t.Context(), WorkMove{From: InPatches, ApplyPatches: broken}); !errors.Is(err, fs.ErrClosed) || !w.WorkPendingHere() || !WorkPending(c.Directory) {
+	if err := w.MoveIn(t.Context(), WorkMove{From: InPatches}, broken); !errors.Is(err, fs.ErrClosed) || !w.WorkPendingHere() || !WorkPending(c.Directory) {
 		t.Errorf("%v, on its way %v", err, w.WorkPendingHere())
 	}
 	for name, change := range map[string]*transcript.Change{"no change": nil, "an empty change": {}} {
 		must.Do(t, w.applyRecordedChange(t.Context(), change), name)
 	}
 	c.Remove(record.PackFile)
-	must.Is(t, fs.ErrNotExist, w.MoveIn(t.Context(), WorkMove{From: InChange, Change: c.change}))
+	must.Is(t, fs.ErrNotExist, w.MoveIn(t.Context(), WorkMove{From: InChange, Change: c.change}, nil))
 	must.Do(t, c.Write(record.PackFile, []byte("PACK")))
 	if _, err := w.ReadWork(t.Context(), c.Directory, c.change); !errors.As(err, new(*gitops.PackError)) {
 		t.Errorf("got %v", err)

@@ -145,17 +145,7 @@ func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask,
 	}
 	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
 	p.Task, p.Verification, p.Stopped = b.task(known.requester()), b.verification(), b.limitStop()
-	p.Callbacks.Allow = requireBaseInBranch
-	p.Callbacks.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
-		if err := h.Workspace.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
-			return nil, workspace.CheckoutFailure(err)
-		}
-		j, err := h.loadTemplate(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return b.withBundleRestrictions(*j)
-	}
+	p.Bundle = rules{h, b}
 	return errors.Join(h.Record.Append(b.View.Plan), h.Record.Append(p.Verification))
 }
 
@@ -204,9 +194,27 @@ func isDigest(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// requireBaseInBranch returns an error if the bundle's base commit is not part of its base branch. The
+// rules are this half's rules for a bundle.
+type rules struct {
+	half   SecondHalf
+	bundle Bundle
+}
+
+// JobOn returns the job of another base commit with the bundle's restrictions. It makes that the workspace's base.
+func (r rules) JobOn(ctx context.Context, base gitops.Base) (*job.Job, error) {
+	if err := r.half.Workspace.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
+		return nil, workspace.CheckoutFailure(err)
+	}
+	j, err := r.half.loadTemplate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.bundle.withBundleRestrictions(*j)
+}
+
+// RequireBase returns an error if the bundle's base commit is not part of its base branch. The
 // bundle's author could then have chosen the commit, and with it this half's configuration.
-func requireBaseInBranch(base gitops.Base, now publish.BaseBranch) error {
+func (rules) RequireBase(base gitops.Base, now publish.BaseBranch) error {
 	switch {
 	case now.Tip == "":
 		return invalidBundleError("there is no branch %s", base.Branch)
@@ -222,7 +230,7 @@ func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, 
 	if b.View.Change.Empty() {
 		now, err := publish.LookUpBase(ctx, to.Repo, base)
 		if err == nil {
-			err = requireBaseInBranch(base, now)
+			err = rules{}.RequireBase(base, now)
 		}
 		return nil, err
 	}
@@ -236,18 +244,17 @@ func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, 
 
 // Admit judges the change of p by this half's rules. It returns the bundle's lessons.
 //
-// Admit sets callbacks of p, and p.Hooks to the pre_publish hooks of the base commit, of the job file and of the
+// Admit sets p.Lessons, and p.Hooks to the pre_publish hooks of the base commit, of the job file and of the
 // operator here. It ignores hook definitions in the bundle. p.Hooks stays nil without such hooks, and for an
 // empty change.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
 	lessons := proposals.FromRecord(h.Record, b.View).Attach(h.Workspace, p.Job, false)
 	lessons.RecordChecks(p.Verification.Rows)
-	callbacks := lessons.Callbacks(nil)
-	p.Callbacks.Judge, p.Callbacks.MoveOnto, p.Callbacks.Lessons = callbacks.Judge, callbacks.MoveOnto, lessons.ForReviewers
+	p.Lessons = lessons
 	if p.Change.Empty() {
 		return lessons, nil
 	}
-	if err := p.Callbacks.Judge(ctx, p.Job, p.Change); err != nil {
+	if err := lessons.JudgeCase(p.Job, p.Change, nil).Judge(ctx); err != nil {
 		return nil, err
 	}
 	prePublish, err := hooks.Find(ctx, h.Operator, p.Job, h.Workspace.Commit(), h.Source.Env.Home())

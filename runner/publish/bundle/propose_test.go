@@ -110,7 +110,7 @@ func TestRefusesBaseOutsideBranch(t *testing.T) {
 		"one aside":   {now: publish.BaseBranch{Tip: "bb", Relation: forge.Diverged}, words: "its base commit aa is not part of main"},
 		"of a branch": {now: publish.BaseBranch{}, words: "there is no branch main"},
 	} {
-		err := requireBaseInBranch(gitops.Base{Branch: "main", SHA: "aa"}, test.now)
+		err := rules{}.RequireBase(gitops.Base{Branch: "main", SHA: "aa"}, test.now)
 		if test.words == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

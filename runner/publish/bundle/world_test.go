@@ -191,7 +191,7 @@ func (w *world) refused(change func(*told), reason, words string) {
 // publish publishes a proposal that nothing is judged of.
 func (w *world) publish(to publish.Forge, p publish.Proposal) publish.Publication {
 	w.t.Helper()
-	p.Callbacks.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }
+	p.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }
 	var out publish.Publication
 	must.Do(w.t, publish.Publish(w.t.Context(), to, p, &out))
 	return out

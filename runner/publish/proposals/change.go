@@ -12,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
-	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/config"
@@ -291,8 +290,8 @@ func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]st
 	return all, nil
 }
 
-// rebase moves a change to another base. It appends lessons again after the base's, so that they do not conflict.
-func (l *Lessons) rebase(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
+// Rebase moves a change to another base. It appends lessons again after the base's, so that they do not conflict.
+func (l *Lessons) Rebase(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	found, err := l.fileStateIn(change)
 	if err != nil {
@@ -349,13 +348,5 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 // JudgeCase returns a change and its context, for package judge. Lessons that agent-ci wrote do not count as
 // protected. repairs is the change of the pull request that this change repairs, or nil.
 func (l *Lessons) JudgeCase(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
-	checkout := l.workspace.Checkout()
-	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.pathsByRunner, RepairedChange: repairs}
-}
-
-// Callbacks returns the functions that move and judge a change. repairs is the change under repair, or nil.
-func (l *Lessons) Callbacks(repairs *gitops.ChangeSet) publish.Callbacks {
-	return publish.Callbacks{MoveOnto: l.rebase, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
-		return l.JudgeCase(j, change, repairs).Judge(ctx)
-	}}
+	return judge.Case{Record: l.rec, Job: j, Checkout: l.workspace.Checkout(), Change: change, RunnerPaths: l.pathsByRunner, RepairedChange: repairs}
 }
