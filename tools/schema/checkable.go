@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 
 // checkSchema returns an error if a schema cannot be used to check arguments.
 func checkSchema(raw json.RawMessage) error {
-	s := Schema{source: raw}
+	s := New(raw)
 	if err := s.compile(); err != nil {
 		return err
 	}
@@ -85,11 +86,8 @@ func unsupportedReferences(root any, node map[string]any) (keywords []string) {
 			keywords = append(keywords, keyword)
 		}
 	}
-	if reference, exists := node["$ref"]; exists {
-		text, _ := reference.(string)
-		if _, found := ResolveReference(root, text); !found {
-			keywords = append(keywords, "$ref")
-		}
+	if _, found := targetOf(root, node); !found {
+		keywords = append(keywords, "$ref")
 	}
 	return keywords
 }
@@ -102,18 +100,13 @@ func withoutUncheckable(raw json.RawMessage) (checkable json.RawMessage, dropped
 		return nil, nil
 	}
 	dropped := map[string]bool{} // set of keywords
-	drop := func(node map[string]any, keyword string) {
-		delete(node, keyword)
-		dropped[keyword] = true
-	}
 	walkSchema(root, func(node map[string]any) {
 		delete(node, "$schema")
-		for _, keyword := range unsupportedReferences(root, node) {
-			drop(node, keyword)
-		}
+		unsupported := unsupportedReferences(root, node)
 		for keyword, value := range node {
-			if !canRead(keyword, value) {
-				drop(node, keyword)
+			if slices.Contains(unsupported, keyword) || !canRead(keyword, value) {
+				delete(node, keyword)
+				dropped[clip.Visible(keyword, 40)] = true
 			}
 		}
 	})
@@ -124,12 +117,7 @@ func withoutUncheckable(raw json.RawMessage) (checkable json.RawMessage, dropped
 	if err != nil {
 		return nil, nil
 	}
-	names := make([]string, 0, len(dropped))
-	for name := range dropped {
-		names = append(names, clip.Visible(name, 40))
-	}
-	slices.Sort(names)
-	return rest, names
+	return rest, slices.Sorted(maps.Keys(dropped))
 }
 
 // canRead reports whether agent-ci can parse a keyword with this value. For a keyword whose value contains schemas, it

@@ -20,8 +20,6 @@ const (
 	maxPropertyName = 200
 	// maxSchemaText is the maximum length of a description, in bytes.
 	maxSchemaText = 2000
-	// maxFits is the maximum number of schemas within a schema, counting each reference.
-	maxFits = 200_000
 )
 
 // Fit returns a short version of a foreign tool's JSON Schema for models. It uses only keywords that models' APIs know,
@@ -32,21 +30,23 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{root: root}
-	fitted := f.fitSchema(root)
-	if err := f.flatten(fitted); err != nil {
+	walkSchema(root, fitKeywords)
+	walkSchema(root, func(node map[string]any) {
+		if _, found := targetOf(root, node); !found {
+			delete(node, "$ref")
+		}
+	})
+	walkSchema(root, addType)
+	if err := flatten(root); err != nil {
 		return nil, err
 	}
-	if f.count > maxFits {
-		return nil, fmt.Errorf("its schema has, or refers to, more than %d others", maxFits)
-	}
-	dropUnusedDefinitions(fitted)
+	dropUnusedDefinitions(root)
 	for _, shorten := range []func(map[string]any){
 		func(map[string]any) {}, // it may be short enough already
-		dropKeywords("description", "title"), dropDefinitions, dropDeepLevels, dropKeywords("anyOf", "oneOf", "allOf"), dropProperties,
+		dropKeywords("description", "title"), dropDefinitions, keepLevels(deepestKept), dropKeywords("anyOf", "oneOf", "allOf"), keepLevels(1), dropOptional,
 	} {
-		shorten(fitted)
-		short, err := json.Marshal(fitted)
+		shorten(root)
+		short, err := json.Marshal(root)
 		if err != nil {
 			return nil, fmt.Errorf("write the schema: %w", err)
 		}
@@ -66,24 +66,17 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 			return nil, fmt.Errorf("its schema cannot be read: %w", err)
 		}
 	}
-	switch schema := value.(type) {
-	case map[string]any:
-		return schema, nil
-	case nil:
-		return map[string]any{"type": "object"}, nil
-	case bool:
-		if schema {
-			return map[string]any{"type": "object"}, nil
-		}
+	switch value {
+	case nil, true:
+		return map[string]any{}, nil
+	case false:
 		return nil, errors.New("its schema takes no arguments at all (false)")
 	}
-	return nil, errors.New("its schema is no object")
-}
-
-// fitting converts one schema for Fit.
-type fitting struct {
-	root  map[string]any
-	count int // number of schemas converted; after maxFits no more are
+	schema, isObject := value.(map[string]any)
+	if !isObject {
+		return nil, errors.New("its schema is no object")
+	}
+	return schema, nil
 }
 
 // scalars maps the keywords whose values are kept unchanged to the type of their value. Values of other types are
@@ -95,34 +88,33 @@ var scalars = map[string]kinds{
 	"minimum": kindNumber, "maximum": kindNumber, "exclusiveMinimum": kindNumber, "exclusiveMaximum": kindNumber,
 }
 
-// fitSchema converts a schema. One that accepts every value becomes the type string, because a model can write every
-// value as text.
-func (f *fitting) fitSchema(schema any) map[string]any {
-	node, isObject := schema.(map[string]any)
-	f.count++
-	if !isObject || f.count > maxFits {
-		return map[string]any{"type": "string"}
+// fitKeywords converts the keywords of a schema. Schemas in it that are no objects become the type string, because a
+// model can write every value as text.
+func fitKeywords(node map[string]any) {
+	if value, exists := node["const"]; exists {
+		node["enum"] = []any{value}
 	}
-	fit := map[string]any{}
+	if tuple, isList := node["items"].([]any); isList && node["prefixItems"] == nil { // JSON Schema before 2020-12
+		node["prefixItems"] = tuple
+	}
+	if _, hasPatterns := node["patternProperties"]; hasPatterns && node["additionalProperties"] == false {
+		node["additionalProperties"] = true
+	}
 	for keyword, value := range node {
-		if fitted := f.fitKeyword(keyword, value); fitted != nil {
-			fit[keyword] = fitted
+		if node[keyword] = fitKeyword(keyword, value); node[keyword] == nil {
+			delete(node, keyword)
 		}
 	}
-	if value, exists := node["const"]; exists {
-		fit["enum"] = []any{value}
+	for _, sub := range subschemas(node) {
+		if kindsOf(sub.schema) != kindObject && sub.keyword != "additionalProperties" {
+			sub.replace(map[string]any{"type": "string"})
+		}
 	}
-	if tuple, isList := node["items"].([]any); isList && fit["prefixItems"] == nil { // JSON Schema before 2020-12
-		fit["prefixItems"] = f.fitList(tuple)
-	}
-	if _, hasPatterns := node["patternProperties"]; hasPatterns && fit["additionalProperties"] == false {
-		fit["additionalProperties"] = true
-	}
-	return withType(fit)
 }
 
-// fitKeyword converts the value of a schema's keyword. It returns nil if the keyword must be left out.
-func (f *fitting) fitKeyword(keyword string, value any) any {
+// fitKeyword converts the value of a schema's keyword, but not the schemas in it. It returns nil if the keyword must be
+// left out.
+func fitKeyword(keyword string, value any) any {
 	list, isList := value.([]any)
 	switch keyword {
 	case "description", "title":
@@ -130,41 +122,27 @@ func (f *fitting) fitKeyword(keyword string, value any) any {
 			return clip.Visible(text, maxSchemaText)
 		}
 	case "type":
-		return f.knownTypes(value)
-	case "enum":
-		if len(list) > 0 {
-			return list
+		return knownTypes(value)
+	case "$ref":
+		if kindsOf(value) == kindString {
+			return value
 		}
 	case "required":
 		if isList {
-			return slices.DeleteFunc(slices.Clone(list), func(name any) bool { return kindsOf(name) != kindString })
+			return slices.DeleteFunc(list, func(name any) bool { return kindsOf(name) != kindString })
 		}
-	case "$ref":
-		text, _ := value.(string)
-		if _, found := ResolveReference(f.root, text); found {
-			return text
-		}
-	case "anyOf", "oneOf", "allOf", "prefixItems":
+	case "enum", "anyOf", "oneOf", "allOf", "prefixItems":
 		if len(list) > 0 {
-			return f.fitList(list)
+			return list
 		}
 	case "properties", "$defs", "definitions":
 		if named, isObject := value.(map[string]any); isObject {
-			fitted := make(map[string]any, len(named))
-			for name, s := range named {
-				if clip.Visible(name, maxPropertyName) == name {
-					fitted[name] = f.fitSchema(s)
-				}
-			}
-			return fitted
+			maps.DeleteFunc(named, func(name string, _ any) bool { return clip.Visible(name, maxPropertyName) != name })
+			return named
 		}
 	case "items", "additionalProperties":
-		_, isBool := value.(bool)
-		switch {
-		case isBool && keyword == "additionalProperties":
+		if kindsOf(value)&(kindObject|kindBoolean) != 0 {
 			return value
-		case isBool || kindsOf(value) == kindObject:
-			return f.fitSchema(value)
 		}
 	default:
 		if kindsOf(value)&scalars[keyword] != 0 {
@@ -174,18 +152,9 @@ func (f *fitting) fitKeyword(keyword string, value any) any {
 	return nil
 }
 
-// fitList converts a list of schemas.
-func (f *fitting) fitList(schemas []any) []any {
-	fitted := make([]any, len(schemas))
-	for i, s := range schemas {
-		fitted[i] = f.fitSchema(s)
-	}
-	return fitted
-}
-
 // knownTypes returns the value of the keyword type, a name or a list, without unknown and duplicate types. It returns
 // nil if none is left.
-func (f *fitting) knownTypes(value any) any {
+func knownTypes(value any) any {
 	list, isList := value.([]any)
 	if !isList {
 		list = []any{value}
@@ -210,31 +179,28 @@ func oneOrAll(types []any) any {
 	return types
 }
 
-// withType returns a schema with its type, if that can be inferred, and with the keywords that APIs demand for the type:
-// properties for an object, items for a list.
-func withType(fit map[string]any) map[string]any {
-	if fit["type"] == nil && !isComposed(fit) {
-		if kind := inferType(fit); kind != nil {
-			fit["type"] = kind
-		} else {
-			return onlyKeyword(fit, "description")
+// addType adds the schema's type, if that can be inferred, and the keywords that APIs demand for the type: properties for
+// an object, items for a list.
+func addType(node map[string]any) {
+	if node["type"] == nil && !isComposed(node) {
+		kind := inferType(node)
+		if kind == nil {
+			keepKeyword(node, "description")
+			return
 		}
+		node["type"] = kind
 	}
-	if allowsType(fit, "object") && fit["properties"] == nil && !isComposed(fit) {
-		fit["properties"] = map[string]any{}
+	if allowsType(node, "object") && node["properties"] == nil && !isComposed(node) {
+		node["properties"] = map[string]any{}
 	}
-	if allowsType(fit, "array") && fit["items"] == nil && fit["prefixItems"] == nil {
-		fit["items"] = map[string]any{"type": "string"}
+	if allowsType(node, "array") && node["items"] == nil && node["prefixItems"] == nil {
+		node["items"] = map[string]any{"type": "string"}
 	}
-	return fit
 }
 
-// onlyKeyword returns a schema with all keywords but one left out.
-func onlyKeyword(fit map[string]any, keyword string) map[string]any {
-	if value, exists := fit[keyword]; exists {
-		return map[string]any{keyword: value}
-	}
-	return map[string]any{}
+// keepKeyword removes all keywords of a schema but one.
+func keepKeyword(node map[string]any, kept string) {
+	maps.DeleteFunc(node, func(keyword string, _ any) bool { return keyword != kept })
 }
 
 // isComposed reports whether a schema consists of other schemas, by a reference or a combination.
@@ -281,90 +247,95 @@ func allowsType(fit map[string]any, name string) bool {
 
 // flatten makes the root schema fit an object without references and combinations, which models' APIs refuse there. It
 // gets the properties of all schemas that it was composed of, and requires those that every call needs.
-func (f *fitting) flatten(fit map[string]any) error {
-	f.mergeBranches(fit, fit, true, map[string]bool{})
+func flatten(root map[string]any) error {
+	mergeParts(root, root, true, map[mergedPart]bool{})
 	for _, keyword := range []string{"$ref", "anyOf", "oneOf", "allOf", "enum"} {
-		delete(fit, keyword)
+		delete(root, keyword)
 	}
-	if name, isSingle := fit["type"].(string); isSingle && name != "object" {
+	if name, isSingle := root["type"].(string); isSingle && name != "object" {
 		return fmt.Errorf("its schema takes arguments of type %s; they must be an object", name)
 	}
-	if fit["type"] != nil && !allowsType(fit, "object") {
+	if root["type"] != nil && !allowsType(root, "object") {
 		return errors.New("its schema takes no object as arguments")
 	}
-	fit["type"] = "object"
-	if fit["properties"] == nil {
-		fit["properties"] = map[string]any{}
+	root["type"] = "object"
+	if root["properties"] == nil {
+		root["properties"] = map[string]any{}
 	}
-	limitRequired(fit)
+	limitRequired(root)
 	return nil
 }
 
-// mergeBranches adds to the schema into the properties of the schemas that from is composed of. isAlwaysApplied means
-// that every value must match from. seen contains the references already followed.
-func (f *fitting) mergeBranches(into, from map[string]any, isAlwaysApplied bool, seen map[string]bool) {
-	if reference, isText := from["$ref"].(string); isText && !seen[reference] {
-		seen[reference] = true
-		if target, found := ResolveReference(f.root, reference); found {
-			f.mergeBranch(into, f.fitSchema(target), isAlwaysApplied, seen)
-		}
+// mergedPart is a part of a schema that was merged into it.
+type mergedPart struct {
+	address         uintptr
+	isAlwaysApplied bool
+}
+
+// mergeParts adds to the root schema the properties of part, and of the schemas that part is composed of. If every value
+// must match the part, it also adds its required names and description.
+func mergeParts(root map[string]any, part any, isAlwaysApplied bool, merged map[mergedPart]bool) {
+	node, isObject := part.(map[string]any)
+	id := mergedPart{pointerOf(part), isAlwaysApplied}
+	if !isObject || merged[id] {
+		return
 	}
+	merged[id] = true
+	if len(merged) > 1 { // the first part is the root itself
+		mergePart(root, node, isAlwaysApplied)
+	}
+	target, _ := targetOf(root, node)
+	mergeParts(root, target, isAlwaysApplied, merged)
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
-		branches, _ := from[keyword].([]any)
+		branches, _ := node[keyword].([]any)
 		mustMatchEach := keyword == "allOf" || len(branches) == 1
 		for _, branch := range branches {
-			if schema, isObject := branch.(map[string]any); isObject {
-				f.mergeBranch(into, schema, isAlwaysApplied && mustMatchEach, seen)
-			}
+			mergeParts(root, branch, isAlwaysApplied && mustMatchEach, merged)
 		}
 	}
 }
 
-// mergeBranch adds a branch's properties to the schema into. If every value must match the branch, it also adds its
-// required names and description.
-func (f *fitting) mergeBranch(into, branch map[string]any, isAlwaysApplied bool, seen map[string]bool) {
-	if properties, isObject := branch["properties"].(map[string]any); isObject {
-		existing, _ := into["properties"].(map[string]any)
-		into["properties"] = properties
-		maps.Copy(properties, existing)
+// mergePart adds to the root schema the properties of one part, without those of the schemas in it.
+func mergePart(root, part map[string]any, isAlwaysApplied bool) {
+	if properties, isObject := part["properties"].(map[string]any); isObject {
+		all := maps.Clone(properties)
+		existing, _ := root["properties"].(map[string]any)
+		maps.Copy(all, existing)
+		root["properties"] = all
 	}
-	if required, isList := branch["required"].([]any); isList && isAlwaysApplied {
-		existing, _ := into["required"].([]any)
-		into["required"] = slices.Concat(existing, required)
+	if required, isList := part["required"].([]any); isList && isAlwaysApplied {
+		existing, _ := root["required"].([]any)
+		root["required"] = slices.Concat(existing, required)
 	}
-	if into["type"] == nil && branch["type"] == "object" {
-		into["type"] = "object"
+	if root["type"] == nil && part["type"] == "object" {
+		root["type"] = "object"
 	}
-	if text, isText := branch["description"].(string); isText && isAlwaysApplied && into["description"] == nil {
-		into["description"] = text
+	if root["description"] == nil && part["description"] != nil && isAlwaysApplied {
+		root["description"] = part["description"]
 	}
-	delete(into, "additionalProperties") // it would refuse the properties of other branches
-	f.mergeBranches(into, branch, isAlwaysApplied, seen)
+	delete(root, "additionalProperties") // it would refuse the properties of other parts
 }
 
 // limitRequired removes duplicates and names of missing properties from the schema's required names.
-func limitRequired(fit map[string]any) {
-	required, _ := fit["required"].([]any)
-	properties, _ := fit["properties"].(map[string]any)
-	listed := map[any]bool{}
+func limitRequired(root map[string]any) {
+	required, _ := root["required"].([]any)
+	properties, _ := root["properties"].(map[string]any)
+	isListed := map[any]bool{}
 	required = slices.DeleteFunc(required, func(name any) bool {
-		text, _ := name.(string)
-		_, exists := properties[text]
-		if !exists || listed[name] {
-			return true
-		}
-		listed[name] = true
-		return false
+		_, exists := properties[name.(string)]
+		isDropped := !exists || isListed[name]
+		isListed[name] = true
+		return isDropped
 	})
-	fit["required"] = required
+	root["required"] = required
 	if len(required) == 0 {
-		delete(fit, "required")
+		delete(root, "required")
 	}
 }
 
 // dropUnusedDefinitions removes definitions that no reference leads to, and references without a target.
 func dropUnusedDefinitions(root map[string]any) {
-	used, seen := map[string]bool{}, map[uintptr]bool{}
+	used, seen := map[string]bool{}, map[uintptr]bool{} // the places of definitions; the addresses of schemas
 	var follow func(any)
 	follow = func(at any) {
 		node, isObject := at.(map[string]any)
@@ -372,14 +343,14 @@ func dropUnusedDefinitions(root map[string]any) {
 			return
 		}
 		seen[pointerOf(node)] = true
-		if reference, isText := node["$ref"].(string); isText && !used[reference] {
-			target, exists := ResolveReference(root, reference)
-			if exists {
-				used[reference] = true
-				follow(target)
-			} else {
-				delete(node, "$ref") // its target was dropped
-			}
+		target, exists := targetOf(root, node)
+		if !exists {
+			delete(node, "$ref") // its target was dropped
+		}
+		if reference, isText := node["$ref"].(string); isText {
+			tokens := append(strings.Split(reference, "/"), "", "")
+			used[strings.Join(tokens[:3], "/")] = true
+			follow(target)
 		}
 		for _, sub := range subschemas(node) {
 			if sub.at != definition {
@@ -390,13 +361,9 @@ func dropUnusedDefinitions(root map[string]any) {
 	follow(root)
 	for _, keyword := range []string{"$defs", "definitions"} {
 		definitions, _ := root[keyword].(map[string]any)
-		for name := range definitions {
-			pointer := "#/" + keyword + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-			leadsInto := func(reference string) bool { return reference == pointer || strings.HasPrefix(reference, pointer+"/") }
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(used)), leadsInto) {
-				delete(definitions, name)
-			}
-		}
+		maps.DeleteFunc(definitions, func(name string, _ any) bool {
+			return !used["#/"+keyword+"/"+escapeToken.Replace(name)]
+		})
 		if len(definitions) == 0 {
 			delete(root, keyword)
 		}
@@ -427,61 +394,45 @@ func dropDefinitions(root map[string]any) {
 	})
 }
 
-// dropDeepLevels reduces objects and lists below the level deepestKept to their types.
-func dropDeepLevels(root map[string]any) {
-	var walk func(node map[string]any, depth int)
-	walk = func(node map[string]any, depth int) {
-		for _, sub := range subschemas(node) {
+// keepLevels returns a function that reduces the values at a level of objects and lists to their types. The root's
+// properties are level 1.
+func keepLevels(level int) func(root map[string]any) {
+	return func(root map[string]any) {
+		for _, sub := range subschemas(root) {
 			inner, isObject := sub.schema.(map[string]any)
-			if !isObject {
-				continue
-			}
-			innerDepth := depth
+			levelsLeft := level
 			if sub.at == property || sub.at == element {
-				innerDepth++
+				levelsLeft--
 			}
-			if innerDepth >= deepestKept && len(subschemas(inner)) > 0 {
-				sub.replace(typeAlone(inner))
-				continue
+			switch {
+			case !isObject:
+			case levelsLeft > 0:
+				keepLevels(levelsLeft)(inner)
+			default:
+				keepType(inner)
 			}
-			walk(inner, innerDepth)
 		}
 	}
-	walk(root, 0)
 }
 
-// typeAlone returns a schema of the same type without the schemas of its properties or elements.
-func typeAlone(node map[string]any) map[string]any {
-	switch {
-	case len(subschemas(node)) == 0:
-		return onlyKeyword(node, "type")
-	case node["type"] == "object":
-		return map[string]any{"type": "object", "properties": map[string]any{}}
-	case node["type"] == "array":
-		return map[string]any{"type": "array", "items": map[string]any{}}
+// keepType removes all keywords of a schema but its type, so that an object has any properties and a list any elements.
+func keepType(node map[string]any) {
+	keepKeyword(node, "type")
+	for typeName, keyword := range map[string]string{"object": "properties", "array": "items"} {
+		if allowsType(node, typeName) {
+			node[keyword] = map[string]any{}
+		}
 	}
-	return map[string]any{}
 }
 
-// dropProperties reduces the root's properties to their types. If they are still too long together, it keeps only the
-// required ones.
-func dropProperties(root map[string]any) {
+// dropOptional removes the root's properties that are not required.
+func dropOptional(root map[string]any) {
 	properties, _ := root["properties"].(map[string]any)
-	size := 0 // estimated bytes
-	for name, value := range properties {
-		node, _ := value.(map[string]any)
-		properties[name] = typeAlone(node)
-		size += len(name) + len(`"":{"type":"string"},`)
-	}
-	delete(root, "additionalProperties")
-	if size <= maxFitted*3/4 {
-		return
-	}
 	required, _ := root["required"].([]any)
-	requiredProperties := map[string]any{}
+	kept := map[string]any{}
 	for _, name := range required {
 		text, _ := name.(string)
-		requiredProperties[text] = properties[text]
+		kept[text] = properties[text]
 	}
-	root["properties"] = requiredProperties
+	root["properties"] = kept
 }

@@ -286,10 +286,8 @@ func (l *textParser) acceptedKinds(schema any) kinds {
 			accepted &= l.acceptedKinds(part)
 		}
 	}
-	if reference, isText := node["$ref"].(string); isText {
-		if target, found := ResolveReference(l.root, reference); found {
-			accepted &= l.acceptedKinds(target)
-		}
+	if target, _ := targetOf(l.root, node); target != nil {
+		accepted &= l.acceptedKinds(target)
 	}
 	l.kinds[pointerOf(node)] = accepted
 	return accepted

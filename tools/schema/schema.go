@@ -19,35 +19,30 @@ import (
 
 // Schema checks the arguments of a tool. It is compiled at its first use, because most tools of a run are never called.
 type Schema struct {
-	source json.RawMessage
+	compile func() error // parses the schema once, and returns an error if it is invalid
 
-	once     sync.Once
 	root     *jsonschema.Schema
 	document any // the source
 	resolved *jsonschema.Resolved
-	err      error
 }
 
 // New returns a schema that is compiled at its first use.
-func New(source json.RawMessage) *Schema { return &Schema{source: source} }
-
-// compile parses the schema once, and returns an error if it is invalid.
-func (s *Schema) compile() error {
-	s.once.Do(func() {
-		s.root = new(jsonschema.Schema)
-		if s.err = json.Unmarshal(s.source, &s.document); s.err != nil {
-			return
+func New(source json.RawMessage) *Schema {
+	s := &Schema{root: new(jsonschema.Schema)}
+	s.compile = sync.OnceValue(func() (err error) {
+		if err := json.Unmarshal(source, &s.document); err != nil {
+			return err
 		}
 		if isDeeper(s.document, maxNesting) { // the library's time grows with the square of the depth
-			s.err = fmt.Errorf("it is nested more than %d levels deep", maxNesting)
-			return
+			return fmt.Errorf("it is nested more than %d levels deep", maxNesting)
 		}
-		if s.err = json.Unmarshal(s.source, s.root); s.err != nil {
-			return
+		if err := json.Unmarshal(source, s.root); err != nil {
+			return err
 		}
-		s.resolved, s.err = s.root.Resolve(nil)
+		s.resolved, err = s.root.Resolve(nil)
+		return err
 	})
-	return s.err
+	return s
 }
 
 // maxNesting is the maximum number of objects and lists around a value of a schema.

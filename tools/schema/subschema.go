@@ -61,6 +61,12 @@ func subschemas(schema map[string]any) (found []subschema) {
 	return found
 }
 
+// escapeToken and unescapeToken convert a name for a JSON pointer, and back.
+var (
+	escapeToken   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescapeToken = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
 // ResolveReference returns the schema that a reference leads to in the document root. It supports only JSON pointers
 // (RFC 6901), such as #/$defs/name.
 func ResolveReference(root any, reference string) (schema any, found bool) {
@@ -71,15 +77,16 @@ func ResolveReference(root any, reference string) (schema any, found bool) {
 	}
 	at := root
 	for _, token := range strings.Split(pointer, "/")[1:] { // the text before the first slash is empty
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = unescapeToken.Replace(token)
 		switch node := at.(type) {
 		case map[string]any:
 			if at, found = node[token]; !found {
 				return nil, false
 			}
 		case []any:
-			i, valid := parseIndex(token, len(node))
-			if !valid {
+			i, err := strconv.Atoi(token)
+			isIndex := err == nil && strconv.Itoa(i) == token && i >= 0 && i < len(node) // without leading zeros (RFC 6901)
+			if !isIndex {
 				return nil, false
 			}
 			at = node[i]
@@ -94,11 +101,15 @@ func ResolveReference(root any, reference string) (schema any, found bool) {
 	return nil, false
 }
 
-// parseIndex parses the index of a list with length elements. Leading zeros are not valid (RFC 6901).
-func parseIndex(token string, length int) (index int, valid bool) {
-	index, err := strconv.Atoi(token)
-	isCanonical := err == nil && strconv.Itoa(index) == token
-	return index, isCanonical && index >= 0 && index < length
+// targetOf returns the schema that the $ref of a schema leads to in the document root, or nil without a $ref. found is
+// false if it leads nowhere.
+func targetOf(root any, node map[string]any) (target any, found bool) {
+	reference, exists := node["$ref"]
+	if !exists {
+		return nil, true
+	}
+	text, _ := reference.(string)
+	return ResolveReference(root, text)
 }
 
 // walkSchema calls visit for a schema and then for all schemas in it.
@@ -124,10 +135,8 @@ func pointerOf(value any) uintptr {
 // the document that contains the schema.
 func appliedTo(root any, node map[string]any, at place) []subschema {
 	subs := slices.DeleteFunc(subschemas(node), func(s subschema) bool { return s.at != at })
-	if reference, isText := node["$ref"].(string); isText && at == samePlace {
-		if target, found := ResolveReference(root, reference); found {
-			subs = append(subs, subschema{at: samePlace, schema: target})
-		}
+	if target, _ := targetOf(root, node); target != nil && at == samePlace {
+		subs = append(subs, subschema{at: samePlace, schema: target})
 	}
 	return subs
 }
