@@ -96,69 +96,77 @@ const (
 	Task             = "task"
 )
 
-var (
-	shells = []string{
-		"bash", "sh", "shell", "shell_command", "local_shell", "container.exec", "command", "execute", "run", "run_command", "exec",
-		"exec_command", "execute_command", "run_shell_command", "run_terminal_cmd", "terminal",
-	}
-	plans   = []string{"todowrite", "todo_write", "write_todos", "todo", "plan", "update_plan"}
-	reads   = []string{"read", "read_file", "view", "view_file", "open_file", "cat"}
-	lists   = []string{"ls", "list", "list_dir", "list_directory", "list_files"}
-	greps   = []string{"grep", "rg", "ripgrep", "grep_search", "search", "search_files", "search_file_content", "grep_files"}
-	globs   = []string{"glob", "find_files", "file_search"}
-	include = map[string]string{"include": "glob"}
-
-	within  = plainArgument("path", "directory", "dir_path")
-	pattern = []Argument{plainArgument("pattern", "query", "regex"), plainArgument("include", "glob", "include_pattern"), shapedArgument(Glob, "include", "type"), within}
-	agent   = []string{"id", "agent_id"}
-	named   = []Argument{plainArgument("target", "id", "agent_name")}
-	byID    = []Argument{plainArgument("id", "agent_id", "target")}
+// Tools of Claude Code with special treatment.
+const (
+	ClaudeBash  = "Bash"
+	ClaudeEdit  = "Edit"
+	ClaudeWrite = "Write"
 )
 
-// plainArgument returns an argument called name. names are its names in other agents.
-func plainArgument(name string, names ...string) Argument { return Argument{Name: name, Also: names} }
+var (
+	shells = strings.Fields("bash sh shell shell_command local_shell container.exec command execute run run_command exec exec_command " +
+		"execute_command run_shell_command run_terminal_cmd terminal")
+	plans   = strings.Fields("todowrite todo_write write_todos todo plan update_plan")
+	reads   = strings.Fields("read read_file view view_file open_file cat")
+	lists   = strings.Fields("ls list list_dir list_directory list_files")
+	greps   = strings.Fields("grep rg ripgrep grep_search search search_files search_file_content grep_files")
+	globs   = strings.Fields("glob find_files file_search")
+	include = map[string]string{"include": "glob"}
 
-// shapedArgument returns an argument called name with a shape. names are its names in other agents.
-func shapedArgument(as Shape, name string, names ...string) Argument {
-	return Argument{name, names, as}
+	pattern = slices.Concat(takes("pattern query regex", "include glob include_pattern"), takesAs(Glob, "include type"), takes("path directory dir_path"))
+	byID    = takes("id agent_id target")
+	named   = takes("target id agent_name")
+)
+
+// takes returns arguments. Each text is an argument's name, followed by its names in other agents.
+func takes(arguments ...string) (all []Argument) {
+	for _, names := range arguments {
+		all = append(all, takesAs(AsWritten, names)...)
+	}
+	return all
 }
 
-// commands returns the arguments of a tool that runs commands. The command itself is the argument called name, with a
-// shape and these names in other agents.
-func commands(name string, as Shape, names ...string) []Argument {
-	return []Argument{shapedArgument(as, name, names...), plainArgument("workdir", "cwd"), plainArgument("timeout_ms", "timeout")}
+// takesAs returns one argument with a shape. names are its name and its names in other agents.
+func takesAs(shape Shape, names string) []Argument {
+	words := strings.Fields(names)
+	return []Argument{{words[0], words[1:], shape}}
+}
+
+// takesCommand returns the arguments of a tool that runs commands. names are the names of the command itself.
+func takesCommand(shape Shape, names string) []Argument {
+	return append(takesAs(shape, names), takes("workdir cwd", "timeout_ms timeout")...)
 }
 
 // Tools lists all tools of agent-ci. If several have a name in another agent, the first one offered answers.
 var Tools = []Tool{
-	{Name: UpdatePlan, Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shapedArgument(Steps, "plan", "todos", "steps")}},
+	{Name: UpdatePlan, Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: takesAs(Steps, "plan todos steps")},
 	{
 		Name: ReadFile, Kind: Looks, Names: reads, Claude: "Read", Path: "file_path",
-		Takes: []Argument{plainArgument("file_path", "path", "filePath", "absolute_path", "target_file", "file")},
+		Takes: takes("file_path path filePath absolute_path target_file file"),
 	},
-	{Name: ListDir, Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}, Takes: []Argument{plainArgument("dir_path", "path", "directory", "dirPath")}},
+	{Name: ListDir, Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}, Takes: takes("dir_path path directory dirPath")},
 	{
 		Name: GrepFiles, Kind: Looks, Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include,
-		Takes: slices.Concat(pattern, []Argument{plainArgument("limit", "head_limit", "max_results"), plainArgument("ignore_case", "-i", "case_insensitive")}),
+		Takes: slices.Concat(pattern, takes("limit head_limit max_results", "ignore_case -i case_insensitive")),
 	},
 	{
-		Name: ViewImage, Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path",
-		Takes: []Argument{plainArgument("path", "file_path", "filePath", "image_path")},
+		Name: ViewImage, Names: strings.Fields("read_image open_image"), Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path",
+		Takes: takes("path file_path filePath image_path"),
 	},
-	{Name: ExecCommand, Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd", Takes: commands("cmd", Line, "command", "script")},
-	{Name: WriteStdin, Kind: Commands, Claude: "Bash", Command: "chars", With: ExecCommand},
-	{Name: ShellCommand, Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Line, "cmd", "script")},
-	{Name: Shell, Kind: Commands, Names: shells, Claude: "Bash", Command: "command", Takes: commands("command", Vector, "cmd", "script")},
+	{Name: ExecCommand, Kind: Commands, Names: shells, Claude: ClaudeBash, Command: "cmd", Takes: takesCommand(Line, "cmd command script")},
+	{Name: WriteStdin, Kind: Commands, Claude: ClaudeBash, Command: "chars", With: ExecCommand},
+	{Name: ShellCommand, Kind: Commands, Names: shells, Claude: ClaudeBash, Command: "command", Takes: takesCommand(Line, "command cmd script")},
+	{Name: Shell, Kind: Commands, Names: shells, Claude: ClaudeBash, Command: "command", Takes: takesCommand(Vector, "command cmd script")},
 	{
-		Name: "bash", Kind: Commands, Family: OpenCode, Names: shells, Claude: "Bash", Command: "command",
-		Takes: []Argument{shapedArgument(Line, "command", "cmd", "script"), plainArgument("workdir", "cwd"), plainArgument("timeout", "timeout_ms")},
+		Name: "bash", Kind: Commands, Family: OpenCode, Names: shells, Claude: ClaudeBash, Command: "command",
+		Takes: append(takesAs(Line, "command cmd script"), takes("workdir cwd", "timeout timeout_ms")...),
 	},
-	{Name: ApplyPatch, Kind: Patches, Names: []string{"applypatch", "patch"}, Patch: "input", Takes: []Argument{plainArgument("input", "patch", "patchText")}},
+	{Name: ApplyPatch, Kind: Patches, Names: strings.Fields("applypatch patch"), Patch: "input", Takes: takes("input patch patchText")},
 	{
-		Name: RequestUserInput, Names: []string{"askuserquestion", "ask_user_question", "ask_user", "ask", "question", "ask_followup_question"},
-		Takes: []Argument{shapedArgument(Questions, "questions", "question")},
+		Name: RequestUserInput, Names: strings.Fields("askuserquestion ask_user_question ask_user ask question ask_followup_question"),
+		Takes: takesAs(Questions, "questions question"),
 	},
-	{Name: LoadSkill, Names: []string{"skill", "use_skill", "activate_skill"}, Takes: []Argument{plainArgument("name", "skill", "skill_name")}},
+	{Name: LoadSkill, Names: strings.Fields("skill use_skill activate_skill"), Takes: takes("name skill skill_name")},
 	{Name: Exec, Kind: Scripts},
 	{Name: Wait},
 	{Name: "js_repl", Kind: Scripts},
@@ -170,39 +178,34 @@ var Tools = []Tool{
 	{Name: "read_mcp_resource", Kind: Resources},
 	{Name: "get_memory"},
 	{Name: "propose_lesson"},
-	{Name: "spawn_agent", Kind: Leads, Takes: []Argument{plainArgument("message", "prompt", "task"), plainArgument("agent_type", "role", "subagent_type")}},
-	{Name: SendInput, Kind: Leads, Takes: []Argument{plainArgument("target", agent...)}},
+	{Name: "spawn_agent", Kind: Leads, Takes: takes("message prompt task", "agent_type role subagent_type")},
+	{Name: SendInput, Kind: Leads, Takes: takes("target id agent_id")},
 	{Name: "resume_agent", Kind: Leads, Takes: byID},
-	{Name: WaitAgent, Kind: Leads, Names: []string{"wait"}, Takes: []Argument{shapedArgument(List, "targets", "ids", "agent_ids", "target", "id", "agent_id")}},
-	{Name: "close_agent", Kind: Leads, Takes: []Argument{plainArgument("target", agent...)}},
+	{Name: WaitAgent, Kind: Leads, Names: strings.Fields("wait"), Takes: takesAs(List, "targets ids agent_ids target id agent_id")},
+	{Name: "close_agent", Kind: Leads, Takes: takes("target id agent_id")},
 	{Name: "merge_agent", Kind: Leads, Takes: byID},
 	{Name: "send_message", Kind: Leads, Takes: named},
 	{Name: FollowupTask, Kind: Leads, Takes: named},
 	{Name: "interrupt_agent", Kind: Leads, Takes: named},
 	{Name: "list_agents", Kind: Leads},
-	{Name: Task, Kind: Leads, Family: OpenCode, Claude: "Task", Takes: []Argument{plainArgument("prompt", "message", "task"), plainArgument("subagent_type", "agent_type", "role")}},
+	{Name: Task, Kind: Leads, Family: OpenCode, Claude: "Task", Takes: takes("prompt message task", "subagent_type agent_type role")},
 	{
-		Name: "edit", Kind: Edits, Family: OpenCode, Claude: "Edit", Path: "filePath",
+		Name: "edit", Kind: Edits, Family: OpenCode, Claude: ClaudeEdit, Path: "filePath",
 		Renamed: map[string]string{"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "replaceAll": "replace_all"},
-		Takes: []Argument{
-			plainArgument("filePath", "file_path", "path"),
-			plainArgument("oldString", "old_string", "old_str"),
-			plainArgument("newString", "new_string", "new_str"),
-			plainArgument("replaceAll", "replace_all"),
-		},
+		Takes:   takes("filePath file_path path", "oldString old_string old_str", "newString new_string new_str", "replaceAll replace_all"),
 	},
 	{
-		Name: "write", Kind: Edits, Family: OpenCode, Claude: "Write", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
-		Takes: []Argument{plainArgument("filePath", "file_path", "path"), plainArgument("content", "contents", "file_text", "text")},
+		Name: "write", Kind: Edits, Family: OpenCode, Claude: ClaudeWrite, Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
+		Takes: takes("filePath file_path path", "content contents file_text text"),
 	},
 	{
 		Name: "read", Kind: Looks, Family: OpenCode, Names: reads, Claude: "Read", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
-		Takes: []Argument{plainArgument("filePath", "file_path", "path", "absolute_path", "target_file", "file")},
+		Takes: takes("filePath file_path path absolute_path target_file file"),
 	},
-	{Name: GlobTool, Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: []Argument{plainArgument("pattern", "query", "include"), within}},
+	{Name: GlobTool, Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: takes("pattern query include", "path directory dir_path")},
 	{Name: GrepTool, Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include, Takes: pattern},
-	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS", Takes: []Argument{plainArgument("path", "dir_path", "directory", "dirPath")}},
-	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite", Takes: []Argument{shapedArgument(Todos, "todos", "plan", "steps")}},
+	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS", Takes: takes("path dir_path directory dirPath")},
+	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite", Takes: takesAs(Todos, "todos plan steps")},
 	{Name: "todoread", Kind: Plans, Family: OpenCode},
 }
 
@@ -287,13 +290,12 @@ func (t Tool) Matched() []string {
 	case Edits:
 		return []string{t.Name, t.Claude, ApplyPatch}
 	case Patches:
-		return append(OfFile("Edit"), OfFile("Write")...)
+		return append(EditNames(ClaudeEdit, ClaudeWrite), ApplyPatch)
 	}
 	return []string{t.Name, t.Hooked()}
 }
 
-// OfFile returns the names by which the matchers of hooks can select a patch's change of one file. claudeTool is the tool
-// by which Claude Code would make the change: Edit or Write.
-func OfFile(claudeTool string) []string {
-	return append(names(func(t Tool) bool { return t.Kind == Edits && t.Claude == claudeTool }), claudeTool, ApplyPatch)
+// EditNames returns the names of these edit tools of Claude Code, and of agent-ci's tools that correspond to them.
+func EditNames(claudeTools ...string) []string {
+	return append(names(func(t Tool) bool { return t.Kind == Edits && slices.Contains(claudeTools, t.Claude) }), claudeTools...)
 }

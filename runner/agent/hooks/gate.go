@@ -183,12 +183,12 @@ func (h *Hooks) patchCalls(edits []tree.Edit) (all []claudeCall) {
 	var wholePatch strings.Builder
 	for _, e := range edits {
 		if e.Op == v4a.Add || e.MovedFrom != "" {
-			all = append(all, claudeCall{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
+			all = append(all, claudeCall{dialect.ClaudeWrite, map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
 		} else {
-			all = append(all, claudeCall{"Edit", map[string]any{"file_path": h.inWorkDir(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
+			all = append(all, claudeCall{dialect.ClaudeEdit, map[string]any{"file_path": h.inWorkDir(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
 		}
 		if e.MovedFrom != "" {
-			all = append(all, claudeCall{"Edit", map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
+			all = append(all, claudeCall{dialect.ClaudeEdit, map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
 		}
 		wholePatch.WriteString(v4a.Format(e.Op, e.Path, e.MovedFrom, e.Old, e.New))
 	}

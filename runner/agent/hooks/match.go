@@ -51,14 +51,15 @@ func (h Hook) mayMatchServer(tool string) bool {
 // that names an edit tool is asked about each file, as in Claude Code. A hook that names only apply_patch is asked
 // about the whole patch, as in Codex.
 func (h Hook) matchesPatch(edit claudeCall) bool {
-	asksPerFile := job.FitsTools(h.Tools, append(dialect.NamesOfKind(dialect.Edits), "Edit", "Write")...)
+	fits := func(names ...string) bool { return job.FitsTools(h.Tools, names...) }
+	asksPerFile := fits(dialect.EditNames(dialect.ClaudeEdit, dialect.ClaudeWrite)...)
 	switch {
 	case len(h.Argv) > 0: // the hook is only about commands
 		return false
 	case edit.tool == dialect.ApplyPatch:
-		return !asksPerFile && job.FitsTools(h.Tools, dialect.ApplyPatch)
+		return !asksPerFile && fits(dialect.ApplyPatch)
 	}
-	return asksPerFile && job.FitsTools(h.Tools, dialect.OfFile(edit.tool)...)
+	return asksPerFile && fits(append(dialect.EditNames(edit.tool), dialect.ApplyPatch)...)
 }
 
 // matchesCommand reports whether a command of the call may begin with the hook's argv. It returns true for commands

@@ -161,13 +161,13 @@ func (c claudeCall) questionInput(call tools.Call) map[string]any {
 // toolResponse converts the result of a call to Claude Code's format.
 func (c claudeCall) toolResponse(result tools.Result) map[string]any {
 	switch c.tool {
-	case "Bash":
+	case dialect.ClaudeBash:
 		printed := map[string]any{"stdout": printedOutput(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
 		if code, exists := result.Detail["exit_code"]; exists {
 			printed["exit_code"] = code
 		}
 		return printed
-	case "Edit", "Write":
+	case dialect.ClaudeEdit, dialect.ClaudeWrite:
 		all := map[string]any{"success": !result.Failed}
 		for inputName, responseName := range map[string]string{"file_path": "filePath", "content": "content", "old_string": "oldString", "new_string": "newString"} {
 			if value, exists := c.input[inputName]; exists {

@@ -118,7 +118,7 @@ func editPatch(tool, input string) v4a.Patch {
 	}
 	section := v4a.ReplaceSection(path, old, replacement+content) // edit gives new_string, write gives content
 	switch {
-	case t.Claude == "Write":
+	case t.Claude == dialect.ClaudeWrite:
 		section.Op = opWritten
 	case old == "":
 		section.Op = v4a.Add
