@@ -92,11 +92,19 @@ func checkEnvelope(text string) (string, error) {
 	return text[:end+1], nil
 }
 
+// Program is the name of the program by which commands apply patches.
+const Program = "apply_patch"
+
+// Programs lists the names by which models call Program.
+var Programs = []string{Program, "applypatch"}
+
 // heredocBody returns the body of a heredoc <<EOF, <<'EOF' or <<"EOF", with or without a program
 // before it, up to a last line that ends in EOF. isHeredoc is false for any other text.
 func heredocBody(text string) (body string, isHeredoc bool) {
 	command, body, _ := strings.Cut(text, "\n")
-	command = strings.TrimPrefix(strings.TrimPrefix(command, "apply_patch "), "applypatch ")
+	for _, program := range Programs {
+		command = strings.TrimPrefix(command, program+" ")
+	}
 	opensHeredoc := slices.Contains([]string{"<<EOF", "<<'EOF'", `<<"EOF"`}, strings.TrimSuffix(command, "\r"))
 	end := strings.LastIndexByte(body, '\n')
 	if !opensHeredoc || end < 0 || !strings.HasSuffix(body, "EOF") {

@@ -10,12 +10,10 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/tools"
 )
-
-// patchPrograms lists the names by which models call the patch program.
-var patchPrograms = []string{"apply_patch", "applypatch"}
 
 // patchCommand is a command that only applies a patch.
 type patchCommand struct {
@@ -36,11 +34,11 @@ func (t *Tools) patchIn(argv []string) (p patchCommand, isPatch bool) {
 // Either the patch is the program's argument, or a shell script contains it as a heredoc, optionally after "cd DIR &&".
 // The heredoc is not expanded. isPatch is false for all other commands.
 func patchOf(argv []string) (p patchCommand, isPatch bool) {
-	if len(argv) == 2 && slices.Contains(patchPrograms, argv[0]) {
+	if len(argv) == 2 && slices.Contains(v4a.Programs, argv[0]) {
 		return patchCommand{text: argv[1]}, true
 	}
 	script, isScript := shellScript(argv)
-	namesProgram := slices.ContainsFunc(patchPrograms, func(name string) bool { return strings.Contains(script, name) })
+	namesProgram := slices.ContainsFunc(v4a.Programs, func(name string) bool { return strings.Contains(script, name) })
 	if !isScript || !namesProgram {
 		return patchCommand{}, false
 	}
@@ -115,7 +113,7 @@ func appliesHeredoc(s *syntax.Stmt, delimiter string) bool {
 	isHeredocOfInput := redirect.Op == syntax.Hdoc && redirect.N == nil && redirect.Hdoc == nil // its text was cut off
 	word, isLiteral := literalWord(redirect.Word)
 	hasDelimiter := isLiteral && word == delimiter
-	return isHeredocOfInput && hasDelimiter && slices.Contains(patchPrograms, words[0].Lit())
+	return isHeredocOfInput && hasDelimiter && slices.Contains(v4a.Programs, words[0].Lit())
 }
 
 // wordsOf returns the words of a statement that is a simple command. isCommand is false for other statements, and for a

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Options configures which changes are allowed, and how the model calls the tool.
@@ -49,24 +50,22 @@ func (p *Patcher) Tool() tools.Tool {
 	return tools.Tool{Spec: spec(p.options.Offer), Mutates: true, Run: p.run}
 }
 
-const name = "apply_patch"
-
 // spec returns the description of apply_patch in a form: a built-in tool, a freeform tool, or else a function that
 // takes the patch.
 func spec(offer tools.Form) tools.Spec {
 	switch offer {
 	case tools.Operation:
-		return tools.Spec{Name: name, Builtin: name}
+		return tools.Spec{Name: dialect.ApplyPatch, Builtin: dialect.ApplyPatch}
 	case tools.Freeform:
 		return tools.Spec{
-			Name:        name,
+			Name:        dialect.ApplyPatch,
 			Description: "Edits files. This is a freeform tool: write the patch itself, not JSON around it.",
 			Grammar:     v4a.Grammar,
 			Returns:     emptyScriptResult,
 		}
 	}
 	return tools.Spec{
-		Name:        name,
+		Name:        dialect.ApplyPatch,
 		Description: "Edits files.\n\n" + v4a.Instructions(),
 		Parameters: json.RawMessage(`{"type":"object","properties":{` +
 			`"input":{"type":"string","description":"The whole patch, from \"*** Begin Patch\" to \"*** End Patch\"."}` +

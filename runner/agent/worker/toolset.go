@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
@@ -143,7 +144,7 @@ func (a *Agent) makeTools(ctx context.Context) error {
 		return err
 	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.HasPatchHooks() {
-		a.Sandboxes.LinkProgram(patchTool)
+		a.Sandboxes.LinkProgram(v4a.Program)
 	}
 	if a.toolset.Code {
 		a.toolbox.scripts.Warm()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -15,9 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
-
-// patchProgram is the program by which commands apply patches.
-const patchProgram = "apply_patch"
 
 // Session is an open sandbox for a person's commands, which are confined and judged as in a run.
 type Session struct {
@@ -76,7 +74,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	if err := s.boxes.SetUpSecrets(); err != nil {
 		return err
 	}
-	s.boxes.LinkProgram(patchProgram)
+	s.boxes.LinkProgram(v4a.Program)
 	if err := s.boxes.HideSecretFiles(ctx); err != nil {
 		return err
 	}

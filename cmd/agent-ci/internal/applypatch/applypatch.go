@@ -23,9 +23,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
-// name is the name under which agents' shells call the program, like the tool that other agents have.
-const name = "apply_patch"
-
 // Exit statuses, as of the other commands.
 const (
 	exitOK      = 0
@@ -34,7 +31,7 @@ const (
 )
 
 func init() {
-	if filepath.Base(os.Args[0]) == name {
+	if filepath.Base(os.Args[0]) == v4a.Program {
 		proc.Conceal()
 		os.Exit(run(os.Args[1:]))
 	}
@@ -43,12 +40,12 @@ func init() {
 // run applies a patch to the current folder: the argument, or else standard input. It returns the exit status.
 func run(args []string) int {
 	if len(args) > 1 {
-		fmt.Fprintf(os.Stderr, "%s: it takes one patch, as its argument or from standard input.\n", name)
+		fmt.Fprintf(os.Stderr, "%s: it takes one patch, as its argument or from standard input.\n", v4a.Program)
 		return exitInvalid
 	}
 	text, err := patchText(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", v4a.Program, err)
 		return exitInvalid
 	}
 	if len(text) > longPatch {
@@ -64,7 +61,7 @@ func run(args []string) int {
 		return exitFailed
 	}
 	if _, err = io.WriteString(os.Stdout, plan.Summary()+plan.Notes()); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: the patch is applied, but the result could not be written: %v\n", name, err)
+		fmt.Fprintf(os.Stderr, "%s: the patch is applied, but the result could not be written: %v\n", v4a.Program, err)
 		return exitFailed
 	}
 	return exitOK
