@@ -43,35 +43,25 @@ func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error)
 // askEvent asks the hooks of an event. added is their context for the agent. If a hook refuses, err ends the run. Its
 // message contains consequence, a phrase such as "nothing was published".
 func (h *Hooks) askEvent(ctx context.Context, event string, q question, consequence string) (added []string, err error) {
-	refused, added, err := h.askUntilRefused(ctx, event, q)
-	if refused != nil {
-		return nil, refused.by.stop(refused.reply, consequence)
-	}
-	return added, err
+	return h.askUntilRefused(ctx, event, q, func(hook Hook, r reply) error { return hook.stop(r, consequence) })
 }
 
-// refusal is the reply of a hook that refuses.
-type refusal struct {
-	by    Hook
-	reply reply
-}
-
-// askUntilRefused asks the hooks of an event until one refuses. It returns that refusal, or nil if none refuses. added
-// is the hooks' context for the agent.
-func (h *Hooks) askUntilRefused(ctx context.Context, event string, q question) (refused *refusal, added []string, _ error) {
+// askUntilRefused asks the hooks of an event until one refuses, and returns the error of refuse for it. added is the
+// hooks' context for the agent if none refuses.
+func (h *Hooks) askUntilRefused(ctx context.Context, event string, q question, refuse func(Hook, reply) error) (added []string, err error) {
 	for _, hook := range h.forEvent(event) {
 		r, err := h.ask(ctx, hook, q)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if r.refuses() {
-			return &refusal{hook, r}, nil, nil
+			return nil, refuse(hook, r)
 		}
 		if r.Context != "" {
 			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", hook.Name, r.Context))
 		}
 	}
-	return nil, added, nil
+	return added, nil
 }
 
 // toolDefinition is the part of a tool's definition that hooks see.
@@ -289,12 +279,9 @@ func (h *Hooks) HasPatchHooks() bool {
 	if len(h.forEvent(job.OnPrePatch)) > 0 {
 		return true
 	}
-	for _, hook := range slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)) {
-		if slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return hook.matchesPatch(claudeCall{tool: tool}) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)), func(hook Hook) bool {
+		return len(hook.Argv) == 0 && job.FitsTools(hook.Tools, dialect.Of(dialect.ApplyPatch).Matched()...)
+	})
 }
 
 // HasOutputHooks reports whether a hook may be asked about results of calls.

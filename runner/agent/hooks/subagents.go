@@ -22,13 +22,12 @@ type Subagent struct {
 // SubagentStart asks the hooks whether an agent may start. refusal tells the starting agent why not, and is ""
 // if the agent may start. added is context for the new agent.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
-	refused, contexts, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
-		call: transcript.CallRef{Agent: a.ID}, eventInput: map[string]any{"agent_type": a.Role, "agent": a},
+	q := question{call: transcript.CallRef{Agent: a.ID}, eventInput: map[string]any{"agent_type": a.Role, "agent": a}}
+	contexts, err := h.askUntilRefused(ctx, job.OnSubagentStart, q, func(hook Hook, r reply) error {
+		refusal = hook.refusalText(r)
+		return nil
 	})
-	if refused != nil {
-		return refused.by.refusalText(refused.reply), "", nil
-	}
-	return "", strings.Join(contexts, "\n\n"), err
+	return refusal, strings.Join(contexts, "\n\n"), err
 }
 
 // SubagentStop reports the end of a started agent and its last message to hooks. If a hook refuses, it returns an
