@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,10 +31,8 @@ func (b bundle) publish(args ...string) string {
 	b.t.Helper()
 	clone := filepath.Join(b.publishing.dir, "clone1")
 	b.git(clone, "checkout", "--quiet", ".")
-	cmd := exec.CommandContext(b.t.Context(), binary, append([]string{"publish", b.dir, "--quiet", "--repo", clone}, args...)...)
-	cmd.Env, cmd.Dir = b.env, b.publishing.dir
-	out, _ := cmd.CombinedOutput()
-	return string(out)
+	out, _ := b.agent(append([]string{"publish", b.dir, "--quiet", "--repo", clone}, args...)...)
+	return out
 }
 
 // newLessonBundle makes a bundle of a run that proposes a lesson.

@@ -31,11 +31,11 @@ func newElsewhere(t *testing.T, targets int, file string, set ...func(*campaigni
 
 // say runs a subcommand, and gives what it wrote for programs.
 func (w *waveCampaign) say(args ...string) ([]byte, error) {
-	cmd := exec.Command(binary, append([]string{"campaign"}, args...)...)
-	var out, said bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, &out, &said
+	cmd, said := w.workshop.command(append([]string{"campaign"}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout = &out
 	if err := cmd.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("agent-ci campaign %v: %w\n%s%s", args, err, &out, &said)
+		return out.Bytes(), fmt.Errorf("agent-ci campaign %v: %w\n%s%s", args, err, &out, said)
 	}
 	return out.Bytes(), nil
 }

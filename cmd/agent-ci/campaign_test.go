@@ -131,9 +131,7 @@ func (w *campaigning) ledger() string { return filepath.Join(w.dir, "ledger") }
 
 // command is agent-ci campaign, not started yet.
 func (w *campaigning) command(sub string, flags ...string) (*exec.Cmd, *strings.Builder) {
-	cmd, out := exec.Command(binary, append([]string{"campaign", sub, "bump.yml", "--ledger", w.ledger()}, flags...)...), &strings.Builder{}
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, out, out
-	return cmd, out
+	return w.workshop.command(append([]string{"campaign", sub, "bump.yml", "--ledger", w.ledger()}, flags...)...)
 }
 
 func (w *campaigning) run(flags ...string) string {

@@ -18,8 +18,8 @@ import (
 // pod is agent-ci campaign work on the only run of a wave, as a pod runs it: with a report in a second
 // place.
 func (w *waveCampaign) pod(m matrix, env ...string) (*exec.Cmd, *strings.Builder) {
-	cmd, out := exec.Command(binary, "campaign", "work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--out", w.results, "--report", w.termination()), &strings.Builder{}
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, append(slices.Clone(w.env), append(env, "JOB_COMPLETION_INDEX=0")...), out, out
+	cmd, out := w.workshop.command("campaign", "work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--out", w.results, "--report", w.termination())
+	cmd.Env = append(slices.Clone(w.env), append(env, "JOB_COMPLETION_INDEX=0")...)
 	return cmd, out
 }
 
@@ -193,10 +193,9 @@ func TestCampaignWorkRefusesWrongArguments(t *testing.T) {
 		if test.args[0] != "work" {
 			args = append(args, "--ledger", w.ledger())
 		}
-		cmd := exec.Command(binary, args...)
-		cmd.Dir, cmd.Env = w.dir, w.env
-		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != test.status || !strings.Contains(string(out), test.want) {
+		cmd, out := w.workshop.command(args...)
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != test.status || !strings.Contains(out.String(), test.want) {
 			t.Errorf("%v: ended with %d, want %d and %q\n%s", test.args, code, test.status, test.want, out)
 		}
 	}

@@ -147,14 +147,13 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 	t.Helper()
 	w := newWorkshop(t)
 	dir = w.dir
-	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
 	name, _, _ := strings.Cut(strings.TrimPrefix(c.secret, "{name: "), ",")
 	job := "version: 1\ntask: {prompt: x, expects: answer}\npolicy:\n  network: {" + c.list(filepath.Join(dir, "ca.pem")) + "proxy: inherit}\n" +
 		"  writable: [" + filepath.Join(dir, "got") + "]\n" +
 		"  secrets: [" + strings.TrimSuffix(c.secret, "}") + ", ca: " + filepath.Join(dir, "ca.pem") + "}]\nsetup:\n- name: fetch\n  run: |\n    " + strings.ReplaceAll(c.setup, "\n", "\n    ") + "\n    cp " + filepath.Join(dir, "checkout", "out") + " " + filepath.Join(dir, "got", "out") + "\n"
 	content := map[string]string{
-		"job.yml": job, "session.yml": "version: 1\nturns: [{output: [{say: Done.}]}]\n", "ca.pem": string(internet.Authority), "checkout/file": "x\n",
-		"checkout/.gitignore": "*\n!file\n!.gitignore\n", "home/.profile": "\n", "got/out": "",
+		"job.yml": job, "session.yml": "version: 1\nturns: [{output: [{say: Done.}]}]\n", "ca.pem": string(internet.Authority),
+		"checkout/.gitignore": "*\n!file\n!.gitignore\n", "got/out": "",
 	}
 	for path, text := range c.files {
 		content["checkout/"+path] = text
@@ -163,10 +162,10 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 		w.write(path, text)
 	}
 	w.env = append(w.env,
-		"HOME="+filepath.Join(dir, "home"), "GOFLAGS=-mod=mod", "GOPROXY=https://go.example.test/modules", "GONOSUMDB=*", "GOTOOLCHAIN=local", "CARGO_HOME="+filepath.Join(dir, "home", ".cargo"),
+		"GOFLAGS=-mod=mod", "GOPROXY=https://go.example.test/modules", "GONOSUMDB=*", "GOTOOLCHAIN=local", "CARGO_HOME="+filepath.Join(dir, "home", ".cargo"),
 		"RUSTUP_HOME="+cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup")), "HTTPS_PROXY="+internet.Proxy, name+"="+registryToken)
-	w.repository(filepath.Join(dir, "checkout"))
-	if out, err := w.agent("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"); err != nil {
+	w.prepare()
+	if out, err := w.agent(prepared...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir

@@ -56,9 +56,7 @@ func (w *publishing) run(session string, sets ...string) (*exec.Cmd, *strings.Bu
 	for _, set := range sets {
 		args = append(args, "--set", set)
 	}
-	cmd, out := exec.Command(binary, args...), &strings.Builder{}
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, out, out
-	return cmd, out
+	return w.command(args...)
 }
 
 // moveBase pushes a commit to the base branch.

@@ -137,10 +137,10 @@ func TestStartsNothingConfiguredByCheckout(t *testing.T) {
 	run := func(want string, args ...string) {
 		t.Helper()
 		w.write(filepath.Join(clone, "lib", "l.txt"), "x\n") // of the same size, so that git has to look into it
-		cmd := exec.Command(binary, args...)
-		cmd.Env, cmd.Dir = w.env, clone
-		out, _ := cmd.CombinedOutput()
-		must.Same(t, true, strings.Contains(string(out), want), args, "end in", want, out)
+		cmd, out := w.command(args...)
+		cmd.Dir = clone
+		_ = cmd.Run()
+		must.Same(t, true, strings.Contains(out.String(), want), args, "end in", want, out)
 		if raw, err := os.ReadFile(proof); err == nil {
 			t.Errorf("%q started:\n%s", args, raw)
 			os.Remove(proof)

@@ -75,9 +75,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 		"directory": {"replay", w.piped("transcript.jsonl")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), binary, args...)
-			cmd.Env, cmd.Dir = w.env, w.dir
-			if out, err := cmd.CombinedOutput(); name != "check" && err == nil {
+			if out, err := w.agent(args...); name != "check" && err == nil {
 				t.Errorf("it succeeds:\n%s", out)
 			}
 		})
@@ -85,8 +83,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 	writer := must.Get(os.OpenFile(pipe, os.O_RDWR, 0))(t)
 	defer writer.Close()
 	out := filepath.Join(t.TempDir(), "run")
-	cmd := exec.Command(binary, "run", pipe, "--quiet", "--out", out)
-	cmd.Env, cmd.Dir = w.env, w.dir
+	cmd, _ := w.command("run", pipe, "--quiet", "--out", out)
 	must.Do(t, cmd.Start())
 	awaitFile(filepath.Join(out, "state", "alive"), 1)
 	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -112,9 +109,8 @@ func TestSecondSignalWritesResult(t *testing.T) {
 	events, full := fullPipe(t)
 	defer events.Close()
 	out := filepath.Join(t.TempDir(), "run")
-	args := []string{"--prompt", "x", "--publish", "none", "--replay", "session.yml", "--out", out, "--quiet"}
-	cmd := exec.Command(binary, append([]string{"run", "--json"}, args...)...)
-	cmd.Env, cmd.Dir, cmd.Stdout = w.env, w.dir, full
+	cmd, _ := w.command("run", "--json", "--prompt", "x", "--publish", "none", "--replay", "session.yml", "--out", out, "--quiet")
+	cmd.Stdout = full
 	must.Do(t, cmd.Start())
 	full.Close()
 	awaitFile(filepath.Join(out, "transcript.jsonl"), 1)
@@ -126,8 +122,7 @@ func TestSecondSignalWritesResult(t *testing.T) {
 	if err != nil || !strings.Contains(string(raw), `"outcome": "cancelled"`) || cmd.ProcessState.ExitCode() < 130 {
 		t.Fatalf("exit status %d, the result is %s, %v", cmd.ProcessState.ExitCode(), raw, err)
 	}
-	verify := exec.Command(binary, "report", out, "--verify")
-	if told, err := verify.CombinedOutput(); err != nil {
+	if told, err := w.agent("report", out, "--verify"); err != nil {
 		t.Errorf("%v\n%s", err, told)
 	}
 }

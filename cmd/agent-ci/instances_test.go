@@ -126,9 +126,7 @@ func (w *workshop) verdict(base, change tree, check map[string]any, name string)
 	}
 	end := map[string]any{"output": []any{map[string]string{"say": "Done."}}}
 	w.writeJSON("session.yml", map[string]any{"version": 1, "turns": append(turns, end, end)})
-	cmd := exec.CommandContext(w.t.Context(), binary, "run", "job.yml", "--repo", dir, "--replay", "session.yml", "--out", out, "--publish", "local", "--no-baseline-cache")
-	cmd.Dir, cmd.Env = w.dir, w.env
-	printed, _ := cmd.CombinedOutput() // its status is in the result
+	printed, _ := w.agent("run", "job.yml", "--repo", dir, "--replay", "session.yml", "--out", out, "--publish", "local", "--no-baseline-cache") // its status is in the result
 	w.t.Logf("%s", printed)
 	var result struct {
 		Outcome, Reason string

@@ -325,8 +325,8 @@ func (w *killWorld) stepped(s *steps, mode, repo, out string) (text string, ende
 	w.t.Helper()
 	log := must.Get(os.Create(filepath.Join(w.dir, out+".log")))(w.t)
 	defer log.Close()
-	cmd := exec.Command(binary, "run", "--prompt", "x", "--quiet", "--set", "name=task", "--set", "repository.base=main", "--repo", repo, "--replay", "change.yml", "--publish", mode, "--out", out)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, log, log
+	cmd, _ := w.command("run", "--prompt", "x", "--quiet", "--set", "name=task", "--set", "repository.base=main", "--repo", repo, "--replay", "change.yml", "--publish", mode, "--out", out)
+	cmd.Stdout, cmd.Stderr = log, log
 	ended = s.run(w.t, cmd)
 	return read(w.t, log.Name()), ended
 }

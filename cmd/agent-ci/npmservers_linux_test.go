@@ -165,21 +165,17 @@ type aRun struct{ workshop }
 func newNPMRun(t *testing.T, job, session string) aRun {
 	t.Helper()
 	r := aRun{newWorkshop(t)}
-	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(r.dir, "out")) })
+	r.prepare()
 	checkout := filepath.Join(r.dir, "checkout")
 	r.write("job.yml", strings.ReplaceAll(job, "CHECKOUT", checkout))
 	r.write("session.yml", strings.ReplaceAll(session, "CHECKOUT", checkout))
-	r.write("checkout/file", "what the file holds\n")
-	r.write("home/.profile", "\n")
-	r.env = append(r.env, "HOME="+filepath.Join(r.dir, "home"))
-	r.repository(checkout)
 	return r
 }
 
 // run runs it, and gives its transcript.
 func (r aRun) run(t *testing.T) (transcript string) {
 	t.Helper()
-	if out, err := r.agent("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"); err != nil {
+	if out, err := r.agent(prepared...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return read(t, filepath.Join(r.dir, "out", "transcript.jsonl"))

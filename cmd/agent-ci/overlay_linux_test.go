@@ -174,10 +174,7 @@ func (p *played) run() {
 	p.model.play(append(slices.Clone(p.turns), []any{execCommand(copied(seen + "/tree"))}), func() map[string]string {
 		return differing(p.before, statsBelow(p.r, p.in("repo")))
 	})
-	cmd := exec.Command(binary, "run", p.in("job.yml"), "--repo", p.in("repo"), "--out", p.in("out"), "--publish", "none", "--quiet")
-	cmd.Env, cmd.Dir = p.env, p.dir
-	out, _ := cmd.CombinedOutput()
-	p.printed = string(out)
+	p.printed, _ = p.agent("run", p.in("job.yml"), "--repo", p.in("repo"), "--out", p.in("out"), "--publish", "none", "--quiet")
 }
 
 // inCopy is the change that is found where commands did it all in a copy of the checkout.

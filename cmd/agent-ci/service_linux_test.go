@@ -66,15 +66,10 @@ func TestServicesEndWithKilledRun(t *testing.T) {
 func runWithService(t *testing.T, service string) *exec.Cmd {
 	t.Helper()
 	w := newWorkshop(t)
-	checkout, home := filepath.Join(w.dir, "checkout"), filepath.Join(w.dir, "home")
+	w.prepare()
 	w.write("job.yml", "version: 1\ntask: {prompt: x}\nservices: {words: {run: "+service+", port: 7000}}\nverify: [{name: check, run: sleep 3600, timeout: 2h}]\n")
 	w.write("session.yml", "version: 1\nturns: [{output: [{say: Done.}]}]\n")
-	w.write("checkout/file", "x\n")
-	w.write("home/.profile", "\n")
-	w.repository(checkout)
-	run := exec.Command(binary, "run", "job.yml", "--repo", checkout, "--replay", "session.yml", "--out", filepath.Join(w.dir, "out"), "--publish", "none")
-	run.Dir, run.Env = w.dir, append(w.env, "HOME="+home)
-	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(w.dir, "out")) })
+	run, _ := w.command(prepared...)
 	return run
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,18 +36,8 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 	must.Do(t, errors.Join(os.Chmod(program, 0o755), unix.Mkfifo(r.path, 0o644)))
 	r.write("job.yml", "version: 1\nname: killed\ntask: {prompt: x}\nmcp_servers: {a: {command: "+program+", args: [-leave="+r.path+"], tools: [hang, echo], start_timeout: 10m}}\n")
 	r.write("session.yml", session)
-	r.write("checkout/file", "x\n")
-	r.write("home/.profile", "\n")
-	r.env = append(r.env, "HOME="+filepath.Join(r.dir, "home"))
-	r.repository(filepath.Join(r.dir, "checkout"))
-	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(r.dir, "out")) })
+	r.prepare()
 	return r
-}
-
-func (r *toolServerRun) command(args ...string) *exec.Cmd {
-	run := exec.Command(binary, args...)
-	run.Dir, run.Env = r.dir, r.env
-	return run
 }
 
 // reach opens the pipe to the grandchild. Opening waits until the grandchild reads it.
@@ -74,10 +63,9 @@ func (r *toolServerRun) answer(t *testing.T) {
 // run in that.
 func TestRunEndsMCPServers(t *testing.T) {
 	t.Parallel()
-	run := []string{"run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"}
 	look := []string{"validate", "../job.yml", "--mcp"}
 	for _, mode := range []string{"workspace-write", "danger-full-access"} {
-		t.Run(mode, func(t *testing.T) { serverEndsWith(t, mode, run) })
+		t.Run(mode, func(t *testing.T) { serverEndsWith(t, mode, prepared) })
 		t.Run("looked at in "+mode, func(t *testing.T) { serverEndsWith(t, mode, look) })
 	}
 }
@@ -86,7 +74,7 @@ func serverEndsWith(t *testing.T, mode string, args []string) {
 	t.Parallel()
 	r := newToolServerRun(t, "version: 1\nturns:\n  - output: [{call: mcp__a__echo, arguments: {text: x}}]\n  - output: [{say: Done.}]\n")
 	r.env = append(r.env, "AGENT_CI_POLICY_SANDBOX="+mode)
-	run := r.command(args...)
+	run, _ := r.command(args...)
 	if args[0] == "validate" {
 		run.Dir = filepath.Join(run.Dir, "checkout")
 	}
@@ -108,7 +96,8 @@ turns:
   - output: [{say: There is nothing to change.}]
 `)
 	r.answer(t)
-	run := r.command("run", "job.yml", "--repo", "checkout", "--out", "out", "--publish", "none")
+	run, _ := r.command("run", "job.yml", "--repo", "checkout", "--out", "out", "--publish", "none")
+	run.Stderr = nil
 	said, err := run.StderrPipe()
 	if err == nil {
 		err = run.Start()
@@ -121,9 +110,7 @@ turns:
 	must.Is(t, nil, run.Process.Kill())
 	_ = run.Wait() // it was killed
 	must.Same(t, true, gone(t, r.pipe, -1), "the grandchild is there after its run was killed")
-	resume := r.command("resume", "out")
-	var told strings.Builder
-	resume.Stdout, resume.Stderr = &told, &told
+	resume, told := r.command("resume", "out")
 	must.Do(t, resume.Start())
 	r.reach(t)
 	if err := resume.Wait(); err != nil || !strings.Contains(told.String(), "no_changes/") {

@@ -107,11 +107,30 @@ func (w *workshop) keepOverlaysOff(dir string) {
 	w.git(dir, "update-index", "--skip-worktree", first)
 }
 
+// command returns agent-ci with arguments, not started yet, and what it will print.
+func (w *workshop) command(args ...string) (*exec.Cmd, *strings.Builder) {
+	cmd, out := exec.Command(binary, args...), &strings.Builder{}
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, out, out
+	return cmd, out
+}
+
 func (w *workshop) agent(args ...string) (string, error) {
-	cmd := exec.Command(binary, args...)
-	cmd.Env, cmd.Dir = w.env, w.dir
-	told, err := cmd.CombinedOutput()
-	return string(told), err
+	cmd, out := w.command(args...)
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// prepared are the arguments of a run of job.yml in the folder checkout, by session.yml.
+var prepared = []string{"run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"}
+
+// prepare makes the folder checkout for a run whose home is a folder beside it.
+func (w *workshop) prepare() {
+	w.t.Helper()
+	w.t.Cleanup(func() { _ = sandbox.RemoveScratch(w.path("out")) })
+	w.write("checkout/file", "what the file holds\n")
+	w.write("home/.profile", "\n")
+	w.env = append(w.env, "HOME="+w.path("home"))
+	w.repository(w.path("checkout"))
 }
 
 // replays replays a record, which has to differ in that, or in nothing.

@@ -139,15 +139,9 @@ func TestRewriteDiffReproducesText(t *testing.T) {
 			at := rapid.IntRange(0, len(was)).Draw(r, "at")
 			now = was[:at] + rapid.SampledFrom([]string{"", "x", "x\n", "a\nb\n"}).Draw(r, "new") + was[min(len(was), at+rapid.IntRange(0, 9).Draw(r, "gone")):]
 		}
-		dir, err := os.MkdirTemp(parent, "")
-		if err != nil {
-			r.Fatal(err)
-		}
+		dir := must.Get(os.MkdirTemp(parent, ""))(r)
 		folder{"a \"b\"": was}.write(r, dir)
-		plan, err := rewrite(t, dir, texts(folder{"a \"b\"": now, "new": now}))
-		if err != nil {
-			r.Fatal(err)
-		}
+		plan := must.Get(rewrite(t, dir, texts(folder{"a \"b\"": now, "new": now})))(r)
 		diff := diffOf(t, plan)
 		files, err := tree.ParseDiff(diff)
 		if err != nil {

@@ -41,9 +41,5 @@ func TestBodyEndsWithHistory(t *testing.T) {
 }
 
 func user(text string) json.RawMessage {
-	raw, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]any{"type": "input_text", "text": text}}})
-	if err != nil {
-		panic(err)
-	}
-	return raw
+	return json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}`)
 }

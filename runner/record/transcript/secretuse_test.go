@@ -15,7 +15,7 @@ func TestCountsUsesAfterKillAsMinimum(t *testing.T) {
 	}
 	run := []transcripttest.Happening{use("setup", 1, false), use("setup", 3, true), use("agent", 1, false), use("agent", 2, false), use("agent", 4, false)}
 	counts := func(run []transcripttest.Happening) (all []string) {
-		for _, u := range projected(t, run).Secrets[0].UseCounts {
+		for _, u := range transcripttest.Folded(t, run).Secrets[0].UseCounts {
 			all = append(all, u.DescribeCount())
 		}
 		return all
@@ -28,5 +28,5 @@ func TestCountsUsesAfterKillAsMinimum(t *testing.T) {
 func TestRefusalCountsForEachSecret(t *testing.T) {
 	refused := transcript.HostRequest{Sandbox: "setup", Target: "a.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "A, B", Reason: "The host is open for what a secret is for alone."}
 	want := []transcript.Secret{{Name: "A", Refused: []transcript.HostRequest{refused}}, {Name: "B", Refused: []transcript.HostRequest{refused}}}
-	must.Same(t, want, projected(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets, "secrets")
+	must.Same(t, want, transcripttest.Folded(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets, "secrets")
 }

@@ -13,7 +13,7 @@ func TestListsLoadedSkillsOnce(t *testing.T) {
 	ended := func(tool, skill string, failed bool) transcripttest.Happening {
 		return transcripttest.Happening{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{Tool: tool, Failed: failed, Detail: map[string]any{transcript.SkillDetail: skill}}}
 	}
-	view := projected(t, []transcripttest.Happening{
+	view := transcripttest.Folded(t, []transcripttest.Happening{
 		{Kind: transcript.TypeSkills, Data: transcript.Skills{File: "skills.json", Skills: []transcript.Skill{release, house}}},
 		ended("mcp__x__load", "release", false), ended("load_skill", "release", true), ended("load_skill", "house", false), ended("load_skill", "house", false), ended("load_skill", "none", false),
 	})

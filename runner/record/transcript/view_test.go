@@ -14,11 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
-	t.Helper()
-	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), false))(t)
-}
-
 // outlines tell of each entry in a line: who said what, or how a call went.
 func outlines(v *transcript.View) []string {
 	var all []string
@@ -63,7 +58,7 @@ func TestProjectCalls(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			view := projected(t, test.run)
+			view := transcripttest.Folded(t, test.run)
 			must.Same(t, test.want, outlines(view), "entries")
 			must.Same(t, len(test.want), view.Calls)
 		})
@@ -85,7 +80,7 @@ func TestProjectAgents(t *testing.T) {
 }
 
 func TestProjectSkipsUnknownContent(t *testing.T) {
-	view := projected(t, []transcripttest.Happening{
+	view := transcripttest.Folded(t, []transcripttest.Happening{
 		{Kind: "later.type", Data: map[string]any{"x": 1}},
 		{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{Turn: 1, Output: []json.RawMessage{
 			json.RawMessage(`{"type":"reasoning","encrypted_content":"x"}`), json.RawMessage(`{"type":"message","content":"of a later shape"}`),
@@ -99,7 +94,7 @@ func TestProjectNamesBadEvent(t *testing.T) {
 	text := strings.Replace(transcripttest.Recorded(t, transcripttest.Greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
 	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), false))(t)
 	must.Fail(t, "event 9 (plan): steps is a number, not a list", view.Damage)
-	must.Same(t, projected(t, transcripttest.Greeting()).Entries, view.Entries)
+	must.Same(t, transcripttest.Folded(t, transcripttest.Greeting()).Entries, view.Entries)
 }
 
 func TestProjectTornLog(t *testing.T) {
@@ -209,12 +204,12 @@ func TestBooksAnswersAtTheirTier(t *testing.T) {
 		}, 0.111},
 		{"a price of nothing", new(price.List), []transcripttest.Happening{answered(transcript.Usage{Input: 400_000})}, 0},
 	} {
-		view := projected(t, append([]transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Price: test.list}}}, test.run...))
+		view := transcripttest.Folded(t, append([]transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Price: test.list}}}, test.run...))
 		if cost, known := transcript.CostOf(view.Models); !known || math.Abs(cost-test.want) > 1e-9 {
 			t.Errorf("%s: costs %v (known: %t), want %v", test.name, cost, known, test.want)
 		}
 	}
-	unpriced := projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{}}, answered(transcript.Usage{Input: 1})})
+	unpriced := transcripttest.Folded(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{}}, answered(transcript.Usage{Input: 1})})
 	if cost, known := transcript.CostOf(unpriced.Models); known {
 		t.Errorf("costs %v without a price", cost)
 	}
@@ -231,11 +226,11 @@ func TestRunningScriptLeavesWorkDone(t *testing.T) {
 		transcripttest.CalledBy(1, 1, 1, "c1.1", "read_file", "{}"), transcripttest.Said(2, "Done."),
 		{Kind: transcript.TypeChange, Data: transcript.Change{}},
 	}
-	if view := projected(t, run); !view.Work.Done {
+	if view := transcripttest.Folded(t, run); !view.Work.Done {
 		t.Error("the work is not done")
 	}
 	run[1] = transcripttest.CalledBy(2, 2, 0, "c2", "read_file", "{}")
-	if view := projected(t, run); view.Work.Done {
+	if view := transcripttest.Folded(t, run); view.Work.Done {
 		t.Error("the work is done, though the last answer called a tool")
 	}
 }

@@ -33,20 +33,12 @@ func client(t *testing.T, url string) *responses.Client {
 	return must.Get(responses.New(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}}))(t)
 }
 
-func user(text string) json.RawMessage {
-	raw, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]any{"type": "input_text", "text": text}}})
-	if err != nil {
-		panic(err)
-	}
-	return raw
-}
-
 func TestKeepsItemsAsSent(t *testing.T) {
 	server := must.Get(modeltest.StartScript(t.Name(), strings.NewReader(oneTurn), modeltest.Options{Key: "sk-test"}))(t)
 	defer server.Close()
 	request := model.Request{
 		Settings: model.Settings{Model: "gpt-5.1-codex", Instructions: "Work.", CacheKey: "run-1", Effort: "medium"},
-		History:  []json.RawMessage{user("do it")},
+		History:  []json.RawMessage{[]byte(`{"type":"message","role":"user","content":[{"type":"input_text","text":"do it"}]}`)},
 	}
 	first := must.Get(client(t, server.BaseURL()).Respond(t.Context(), request, model.NoObserver{}))(t)
 	want := []string{

@@ -35,7 +35,7 @@ func TestBodyGolden(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.golden, func(t *testing.T) {
-			body := must.Get(alone(projected(t, test.run), test.options))(t)
+			body := must.Get(alone(transcripttest.Folded(t, test.run), test.options))(t)
 			golden.Compare(t, "testdata/"+test.golden, body)
 		})
 	}
@@ -70,7 +70,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 	for mode, events := range map[Mode]int{full: 100, digest: 600} {
 		t.Run(string(mode), func(t *testing.T) {
 			const limit = 6_000
-			view := projected(t, transcripttest.Long(events))
+			view := transcripttest.Folded(t, transcripttest.Long(events))
 			posts := must.Get(composed(view, Options{Mode: mode, limit: limit, Closing: "Fixes #7"}))(t)
 			if len(posts.Comments) == 0 {
 				t.Fatal("everything fits in the body; the test tests nothing")
@@ -95,7 +95,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 }
 
 func TestComposeCountsOmittedCalls(t *testing.T) {
-	view := projected(t, transcripttest.Long(900))
+	view := transcripttest.Folded(t, transcripttest.Long(900))
 	posts := must.Get(composed(view, Options{limit: 6_000}))(t)
 	all := posted(t, posts, 6_000)
 	must.Same(t, MaxComments, len(posts.Comments))
@@ -123,7 +123,7 @@ func patched(calls int, changing ...int) []transcripttest.Happening {
 
 func TestShowsChangingCallsFirst(t *testing.T) {
 	for _, mode := range []Mode{full, digest} {
-		view := projected(t, patched(2420, 3, 150, 151, 2001, 2420))
+		view := transcripttest.Folded(t, patched(2420, 3, 150, 151, 2001, 2420))
 		body := must.Get(alone(view, Options{Mode: mode, limit: 20_000}))(t)
 		posted(t, Posts{Body: body}, 20_000)
 		last := 0
@@ -152,7 +152,7 @@ func TestManyChangingCallsDisplaceOthers(t *testing.T) {
 	for i := range all {
 		all[i] = i + 101
 	}
-	view := projected(t, patched(400, all...))
+	view := transcripttest.Folded(t, patched(400, all...))
 	posts := must.Get(composed(view, Options{limit: 3_000}))(t)
 	text := strings.Join(posted(t, posts, 3_000), "")
 	if shown := strings.Count(text, "<b>apply_patch</b>"); shown < 100 || strings.Contains(text, "<b>exec_command</b>") {
@@ -164,7 +164,7 @@ func TestManyChangingCallsDisplaceOthers(t *testing.T) {
 }
 
 func TestRefusesTooSmallBodyLimit(t *testing.T) {
-	if body, err := alone(projected(t, transcripttest.Greeting()), Options{limit: 50}); err == nil || body != "" {
+	if body, err := alone(transcripttest.Folded(t, transcripttest.Greeting()), Options{limit: 50}); err == nil || body != "" {
 		t.Errorf("a body of 50 characters: %q, %v", body, err)
 	}
 }
@@ -179,7 +179,7 @@ func TestWorstCallFits(t *testing.T) {
 			for i := range 6 {
 				run = append(run, transcripttest.Said(i, text), transcripttest.Called(i, text, text, text), transcripttest.Ended(i, text, text, text, 1))
 			}
-			posts := must.Get(composed(projected(t, run), Options{}))(t)
+			posts := must.Get(composed(transcripttest.Folded(t, run), Options{}))(t)
 			must.Same(t, 6, strings.Count(strings.Join(posted(t, posts, DefaultLimit), ""), "<summary>"), "of 6 calls are shown")
 		})
 	}
@@ -199,7 +199,7 @@ func TestKeepsTicksOfTemplate(t *testing.T) {
 	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
 	body := func(template, summary string) string {
 		t.Helper()
-		return must.Get(alone(projected(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template}))(t)
+		return must.Get(alone(transcripttest.Folded(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template}))(t)
 	}
 	fresh := body(template, "Done.")
 	tests := []struct{ name, earlier, want string }{
@@ -223,7 +223,7 @@ func TestKeepsTicksOfTemplate(t *testing.T) {
 }
 
 func TestCutsLongTemplate(t *testing.T) {
-	body := must.Get(alone(projected(t, transcripttest.Greeting()), Options{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)}))(t)
+	body := must.Get(alone(transcripttest.Folded(t, transcripttest.Greeting()), Options{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)}))(t)
 	form, _, ended := strings.Cut(body, "\n"+templateEnd+"\n")
 	if !ended || !strings.Contains(form, " more blocks.\n") || strings.Count(form, "- [ ] x") < 50 || !strings.Contains(body, "## Transcript") {
 		t.Errorf("body:\n%s", body)
@@ -238,7 +238,7 @@ func TestCountsRestOfLongSections(t *testing.T) {
 		files = append(files, changeset.File{Path: strings.Repeat("d/", 100), Status: "M"})
 	}
 	run := []transcripttest.Happening{{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: steps}}, {Kind: transcript.TypeChange, Data: transcript.Change{Files: files}}}
-	body := Outline(projected(t, run), transcript.Site{}, DefaultLimit)
+	body := Outline(transcripttest.Folded(t, run), transcript.Site{}, DefaultLimit)
 	must.Contain(t, body, "- [ ] step 49\n\n… and 1 more step.\n", " more files.\n", "51 files")
 }
 
@@ -256,7 +256,7 @@ func TestTitle(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			must.Same(t, test.want, Title(projected(t, test.run)))
+			must.Same(t, test.want, Title(transcripttest.Folded(t, test.run)))
 		})
 	}
 }

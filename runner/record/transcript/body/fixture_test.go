@@ -2,17 +2,10 @@ package body
 
 import (
 	"strings"
-	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
-
-func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
-	t.Helper()
-	return must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), false))(t)
-}
 
 // alone is a body that has no comments, and composed one that may have all.
 func alone(v *transcript.View, o Options) (string, error) {

@@ -260,7 +260,7 @@ func TestPostsRenderAsIntended(t *testing.T) {
 // somebody else's too.
 func TestOutlinesRenderAsIntended(t *testing.T) {
 	for _, s := range nasty {
-		v := projected(t, everywhere(s))
+		v := transcripttest.Folded(t, everywhere(s))
 		for _, site := range []transcript.Site{{Server: "https://github.com", Repository: "o/r"}, {Server: s, Repository: s}, {}} {
 			wantProven(t, Outline(v, site, 50_000), "")
 		}
@@ -283,7 +283,7 @@ func FuzzPosts(f *testing.F) {
 
 func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	t.Helper()
-	v := projected(t, everywhere(s))
+	v := transcripttest.Folded(t, everywhere(s))
 	o := Options{
 		Mode: mode, limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Closing: "Fixes #7",
 		Site:        []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],

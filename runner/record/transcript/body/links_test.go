@@ -36,5 +36,5 @@ func TestBodyLinksNoArtifactsOfOtherServer(t *testing.T) {
 	started := run[0].Data.(transcript.RunStarted)
 	started.Artifacts = "https://evil.example/example/greet/actions/runs/1#artifacts"
 	run[0].Data = started
-	must.Lack(t, must.Get(alone(projected(t, run), Options{Site: transcript.Site{Server: "https://github.com", Repository: "example/greet"}}))(t), "evil.example")
+	must.Lack(t, must.Get(alone(transcripttest.Folded(t, run), Options{Site: transcript.Site{Server: "https://github.com", Repository: "example/greet"}}))(t), "evil.example")
 }

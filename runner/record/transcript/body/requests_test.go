@@ -18,7 +18,7 @@ import (
 )
 
 func TestBodyRemembersEarlierRequests(t *testing.T) {
-	view := projected(t, transcripttest.Greeting())
+	view := transcripttest.Folded(t, transcripttest.Greeting())
 	posts := must.Get(composed(view, Options{KeepRequest: true}))(t)
 	first := Requests(posts.Body)
 	if len(first) != 1 || first[0].Asked != "Greeting lacks its comma" || first[0].Summary == "" {
@@ -66,7 +66,7 @@ func TestBoundsStoredRequests(t *testing.T) {
 		}
 	}
 	untold := earlier[len(earlier)-1].OmittedRequests
-	posts, err := composed(projected(t, bare()), Options{KeepRequest: true, Remarks: sections.Remarks{Earlier: earlier}})
+	posts, err := composed(transcripttest.Folded(t, bare()), Options{KeepRequest: true, Remarks: sections.Remarks{Earlier: earlier}})
 	if want := fmt.Sprintf("\n%d earlier requests are not shown.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
 		t.Errorf("it does not say %q: %v", want, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
@@ -30,22 +31,18 @@ func Recorded(t testing.TB, run []Happening) string {
 		now = now.Add(time.Second)
 		return now
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, h := range run {
-		if _, err := log.Append(h.Kind, h.Data); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, must.Err(log.Append(h.Kind, h.Data)))
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
+	must.Do(t, log.Close())
+	return string(must.Get(os.ReadFile(path))(t))
+}
+
+// Folded returns the view of a run. Long texts of its entries are cut.
+func Folded(t testing.TB, run []Happening) *transcript.View {
+	t.Helper()
+	return must.Get(transcript.FoldWithEntries(strings.NewReader(Recorded(t, run)), false))(t)
 }
 
 // Message returns an answer's item with text.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/policy/must"
 )
 
 // Schema is a compiled JSON schema.
@@ -15,27 +17,16 @@ type Schema struct{ compiled *jsonschema.Schema }
 // Compile compiles the schema of a format.
 func Compile(t testing.TB, schema []byte) Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(schema)))(t)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("schema.json", document); err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Schema{compiled}
+	must.Do(t, compiler.AddResource("schema.json", document))
+	return Schema{must.Get(compiler.Compile("schema.json"))(t)}
 }
 
 // Validate returns an error if the YAML document does not fit the schema.
 func (s Schema) Validate(t testing.TB, document string) error {
 	t.Helper()
 	var value any
-	if err := yaml.Unmarshal([]byte(document), &value); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal([]byte(document), &value))
 	return s.compiled.Validate(value)
 }
