@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
@@ -205,10 +206,15 @@ func neverKept(t *testing.T) func(string) error {
 	}
 }
 
-func TestUnkeptPatchChangesNothing(t *testing.T) {
-	w := newWorkplace(t, patch.Options{Keep: func(string) error { return errors.New("disk full") }})
+// What cannot be kept changes nothing, and a change of nothing keeps nothing.
+func TestUnkeptChangesNothing(t *testing.T) {
+	full := errors.New("disk full")
+	unkept := func(string) error { return full }
+	w := newWorkplace(t, patch.Options{Keep: unkept, KeepDiff: unkept})
 	before := toolstest.Tree(t, w.dir)
 	must.Contain(t, toolstest.Failure(t, w.apply(t.Context(), tools.Call{Input: function(t, everything)})), "disk full")
+	must.Is(t, full, must.Err(w.patcher.Rewrite(t.Context(), []string{"old.txt"}, shout)))
+	toolstest.Output(t, must.Get(w.patcher.Rewrite(t.Context(), []string{"old.txt"}, func(was tree.Texts) (tree.Texts, error) { return was, nil }))(t))
 	w.unchanged(t, before)
 }
 
@@ -218,6 +224,7 @@ func TestApplyStartsInDirectory(t *testing.T) {
 		{"below", "sub", "a.txt", "sub/a.txt", ""},
 		{"below, and up again", "sub", "../a.txt", "a.txt", ""},
 		{"by a link", "near", "a.txt", ".github/a.txt", ""},
+		{"an absolute path", ".", "DIR/a.txt", "a.txt", ""},
 		{"missing", "gone", "a.txt", "", "gone: there is no such directory"},
 		{"outside", "..", "a.txt", "", "where patches are applied"},
 		{"outside by a link", "out", "a.txt", "", "where patches are applied"},
@@ -226,7 +233,7 @@ func TestApplyStartsInDirectory(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkplace(t, patch.Options{})
-			got := must.Get(w.patcher.Apply(t.Context(), filepath.Join(w.dir, test.dir), envelope("*** Add File: "+test.path, "+a")))(t)
+			got := must.Get(w.patcher.Apply(t.Context(), filepath.Join(w.dir, test.dir), envelope("*** Add File: "+strings.Replace(test.path, "DIR", w.dir, 1), "+a")))(t)
 			if test.refusal != "" {
 				must.Contain(t, toolstest.Failure(t, got), test.refusal)
 				return
@@ -250,6 +257,7 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 		{"protected", envelope("*** Add File: a", "+a", "*** Add File: .github/x.yml", "+x"), "patch rejected: .github/x.yml: it is protected"},
 		{"protected, spelt otherwise", envelope("*** Add File: a", "+a", "*** Delete File: sub/../.github/ci.yml"), "it is protected"},
 		{"protected, by a link", envelope("*** Add File: a", "+a", "*** Delete File: near/ci.yml"), "it is protected"},
+		{"protected source, by a link", envelope("*** Update File: near/ci.yml", "*** Move to: free", "@@", " on: push"), "it is protected"},
 		{"protected destination", envelope("*** Update File: greeting.txt", "*** Move to: .github/g", "@@", " hello"), "it is protected"},
 		{"UTF-16", other("utf16", "-one"), "the file is text in UTF-16LE, and patches are UTF-8; change it with commands, such as iconv -f UTF-16LE -t UTF-8, and back"},
 		{"an addition to UTF-16", other("utf16", "+two"), "the file is text in UTF-16LE"},

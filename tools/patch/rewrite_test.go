@@ -65,14 +65,6 @@ func TestRewriteKeepsDiffThatReapplies(t *testing.T) {
 	again.holds(t, want)
 }
 
-func TestEmptyRewriteKeepsNoDiff(t *testing.T) {
-	w := newWorkplace(t, patch.Options{KeepDiff: neverKept(t)})
-	got, err := w.patcher.Rewrite(t.Context(), []string{"old.txt"}, func(was tree.Texts) (tree.Texts, error) { return was, nil })
-	if err != nil || got.Failed {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 var errUnfit = errors.New("does not fit")
 
 func TestRefusedRewritesChangeNothing(t *testing.T) {
@@ -92,6 +84,7 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 		{"git's own directory", []string{"old.txt", ".git/config"}, nil, ".git"},
 		{"no directory", []string{"old.txt/a"}, nil, "not a directory"},
 		{"out by a link", []string{"old.txt", "out/x"}, nil, "out"},
+		{"what was not read", []string{"old.txt"}, nil, "sub/x: it is to be changed twice, or was not read before"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkplace(t, patch.Options{
@@ -107,6 +100,9 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 			got, err := w.patcher.Rewrite(t.Context(), test.paths, func(was tree.Texts) (tree.Texts, error) {
 				if test.err != nil {
 					return nil, test.err
+				}
+				if strings.HasPrefix(test.want, "sub/x") {
+					was["sub/x"] = was["old.txt"]
 				}
 				return shout(was)
 			})
@@ -128,13 +124,4 @@ func TestRewriteMayReadProtectedFiles(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w.holds(t, map[string]string{"old.txt": "on: push\n"})
-}
-
-func TestUnkeptRewriteChangesNothing(t *testing.T) {
-	full := errors.New("disk full")
-	w := newWorkplace(t, patch.Options{KeepDiff: func(string) error { return full }})
-	if got, err := w.patcher.Rewrite(t.Context(), []string{"old.txt"}, shout); !errors.Is(err, full) || got.Failed {
-		t.Errorf("%+v, %v", got, err)
-	}
-	w.holds(t, map[string]string{"old.txt": "old\n"})
 }
