@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strconv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -22,7 +21,7 @@ var attachmentCommands = map[string]func(*testscript.TestScript, bool, []string)
 	"attach":     usage("PATH FILE TYPE", attachFile),
 	"lead":       usage("PATH ADDRESS", leadTo),
 	"stranger":   usage("", startStranger),
-	"authorized": checkAuthorized,
+	"authorized": negatable("PATH", checkAuthorized),
 }
 
 // substitute writes a file with its variables filled in: envsubst FROM TO.
@@ -32,12 +31,8 @@ func substitute(ts *testscript.TestScript, args []string) {
 
 // paintImage writes a PNG: paint FILE WIDTH HEIGHT.
 func paintImage(ts *testscript.TestScript, args []string) {
-	width, err := strconv.Atoi(args[1])
-	ts.Check(err)
-	height, err := strconv.Atoi(args[2])
-	ts.Check(err)
 	var b bytes.Buffer
-	ts.Check(png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
+	ts.Check(png.Encode(&b, image.NewGray(image.Rect(0, 0, integer(ts, args[1]), integer(ts, args[2])))))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o600))
 }
 
@@ -68,9 +63,6 @@ func startStranger(ts *testscript.TestScript, _ []string) {
 // checkAuthorized says whether a page was asked for with the token:
 // authorized PATH.
 func checkAuthorized(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 1 {
-		ts.Fatalf("usage: authorized PATH")
-	}
 	asked := ""
 	for _, request := range worldOf(ts).forge.Requests() {
 		if request.Path == args[0] {

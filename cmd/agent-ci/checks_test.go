@@ -16,12 +16,10 @@ import (
 
 // checkCommands have the forge's commits checked, as workflows and other apps do.
 var checkCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"jobs":      usage("BRANCH FILE", addJobs),
-	"check":     addCheck,
-	"attempts":  checkAttempts,
-	"pushed":    usage("BRANCH LOGIN", addPush),
-	"mergeable": usage("NUMBER STATE", setMergeable),
-	"tag":       usage("NUMBER [LABEL…]", tagPull),
+	"jobs":     usage("BRANCH FILE", addJobs),
+	"check":    usage("BRANCH NAME APP CONCLUSION [TITLE [SUMMARY]]", addCheck),
+	"attempts": negatable("RUN COUNT", checkAttempts),
+	"pushed":   usage("BRANCH LOGIN", addPush),
 }
 
 // workflowFile describes a run of a workflow.
@@ -96,21 +94,14 @@ func addJobs(ts *testscript.TestScript, args []string) {
 
 // addCheck adds what an app, or nobody with a status, says of the newest commit of a
 // branch: check BRANCH NAME APP CONCLUSION [TITLE [SUMMARY]], where the app may be "".
-func addCheck(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 4 || len(args) > 6 {
-		ts.Fatalf(`usage: check BRANCH NAME APP CONCLUSION [TITLE [SUMMARY]]`)
-	}
+func addCheck(ts *testscript.TestScript, args []string) {
 	said := append(args[4:], "", "")
 	worldOf(ts).repo.AddCheck(forgetest.Check{SHA: tipOf(ts, args[0]), Name: args[1], App: args[2], Conclusion: args[3], Title: said[0], Summary: said[1]})
 }
 
 // checkAttempts compares how often a run of a workflow ran: attempts RUN COUNT.
 func checkAttempts(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 2 {
-		ts.Fatalf("usage: attempts RUN COUNT")
-	}
-	run, err := strconv.ParseInt(args[0], 10, 64)
-	ts.Check(err)
+	run := int64(integer(ts, args[0]))
 	if got := strconv.Itoa(worldOf(ts).repo.Attempts(run)); (got == args[1]) == neg {
 		ts.Fatalf("the run %d has %s attempts", run, got)
 	}
@@ -120,21 +111,4 @@ func checkAttempts(ts *testscript.TestScript, neg bool, args []string) {
 // forge: pushed BRANCH LOGIN.
 func addPush(ts *testscript.TestScript, args []string) {
 	worldOf(ts).repo.AddPush(args[0], forgetest.User{Login: args[1], ID: 1, Type: account(args[1])["type"].(string)})
-}
-
-func changePull(ts *testscript.TestScript, number string, change func(*forgetest.PullRequest)) {
-	n, err := strconv.Atoi(number)
-	ts.Check(err)
-	worldOf(ts).repo.SetPullRequest(n, change)
-}
-
-// setMergeable has the forge say how a pull request stands to its base, whatever git finds:
-// mergeable NUMBER STATE.
-func setMergeable(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Mergeable = args[1] })
-}
-
-// tagPull gives a pull request labels, and takes the others off: tag NUMBER [LABEL…].
-func tagPull(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Labels = args[1:] })
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,8 +31,7 @@ var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"onto":     usage("NUMBER LOGIN PATH TEXT", addOnto),
 	"comments": usage("NUMBER", showComments),
 	"propose":  usage("BRANCH [BASE]", proposePull),
-	"fork":     usage("NUMBER", makeFork),
-	"output":   checkOutput,
+	"output":   negatable("NAME PATTERN", checkOutput),
 	"harmless": usage("PATTERN", checkHarmless),
 }
 
@@ -62,8 +60,7 @@ var events = map[string]struct {
 		}}
 	}},
 	"line": {"pull_request_review_comment", 5, func(ts *testscript.TestScript, a []string) object {
-		line, err := strconv.Atoi(a[3])
-		ts.Check(err)
+		line := integer(ts, a[3])
 		return object{"action": "created", "pull_request": asked(ts, "pulls", a[0]), "sender": account(a[1]), "comment": object{
 			"id": 78, "user": account(a[1]), "path": a[2], "line": line, "diff_hunk": "@@ -1 +1 @@", "body": a[4], "created_at": "2026-02-01T00:00:00Z",
 		}}
@@ -170,17 +167,10 @@ func proposePull(ts *testscript.TestScript, args []string) {
 	ask(ts, http.MethodPost, "pulls", object{"title": "By hand", "body": "Shouting is better.", "head": args[0], "base": base})
 }
 
-// makeFork lets a pull request come from a fork: fork NUMBER.
-func makeFork(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.HeadRepository = "stranger/widgets" })
-}
-
-func addComment(ts *testscript.TestScript, number, login, association, body string) object {
-	n, err := strconv.Atoi(number)
-	ts.Check(err)
+func addComment(ts *testscript.TestScript, issue, login, association, body string) object {
 	body = strings.ReplaceAll(body, `\n`, "\n")
-	id := worldOf(ts).repo.AddComment(n, forgetest.Comment{Author: forgetest.User{Login: login}, Association: association, Body: body})
-	updated := asked(ts, "issues", number)["updated_at"]
+	id := worldOf(ts).repo.AddComment(integer(ts, issue), forgetest.Comment{Author: forgetest.User{Login: login}, Association: association, Body: body})
+	updated := asked(ts, "issues", issue)["updated_at"]
 	return object{"id": id, "body": body, "user": account(login), "created_at": updated}
 }
 
@@ -197,9 +187,7 @@ func addRule(ts *testscript.TestScript, args []string) {
 
 // editIssue changes an issue as its author does: edit NUMBER TITLE BODY STATE.
 func editIssue(ts *testscript.TestScript, args []string) {
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	worldOf(ts).repo.SetIssue(number, func(i *forgetest.Issue) { i.Title, i.Body, i.State = args[1], args[2], args[3] })
+	worldOf(ts).repo.SetIssue(integer(ts, args[0]), func(i *forgetest.Issue) { i.Title, i.Body, i.State = args[1], args[2], args[3] })
 }
 
 // addRemark adds a comment: remark NUMBER LOGIN ASSOCIATION TEXT.
@@ -209,18 +197,14 @@ func addRemark(ts *testscript.TestScript, args []string) {
 
 // addOnto adds a comment on a line to the next review: onto NUMBER LOGIN PATH TEXT.
 func addOnto(ts *testscript.TestScript, args []string) {
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	worldOf(ts).repo.AddReviewComment(number, forgetest.ReviewComment{
+	worldOf(ts).repo.AddReviewComment(integer(ts, args[0]), forgetest.ReviewComment{
 		ReviewID: 77, Author: forgetest.User{Login: args[1]}, Path: args[2], Line: 1, DiffHunk: "@@ -1 +1 @@", Body: args[3],
 	})
 }
 
 // showComments prints the comments of an issue: comments NUMBER.
 func showComments(ts *testscript.TestScript, args []string) {
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	comments := worldOf(ts).repo.Comments(number)
+	comments := worldOf(ts).repo.Comments(integer(ts, args[0]))
 	fmt.Fprintf(ts.Stdout(), "comments: %d\n", len(comments))
 	for _, c := range comments {
 		fmt.Fprintf(ts.Stdout(), "%s: %s\n", c.Author.Login, c.Body)
@@ -230,9 +214,6 @@ func showComments(ts *testscript.TestScript, args []string) {
 // checkOutput compares an output of the step, read as the runner reads it:
 // output NAME PATTERN.
 func checkOutput(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 2 {
-		ts.Fatalf("usage: output NAME PATTERN")
-	}
 	found := map[string]string{}
 	for rest := ts.ReadFile(ts.Getenv("GITHUB_OUTPUT")); rest != ""; {
 		head, after, _ := strings.Cut(rest, "\n")

@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,9 +16,7 @@ var feedbackCommands = map[string]func(*testscript.TestScript, bool, []string){
 // showReviews prints the reviews of a pull request and their comments on lines:
 // reviews NUMBER.
 func showReviews(ts *testscript.TestScript, args []string) {
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	all, onLines := worldOf(ts).repo.Reviews(number), worldOf(ts).repo.ReviewComments(number)
+	all, onLines := worldOf(ts).repo.Reviews(integer(ts, args[0])), worldOf(ts).repo.ReviewComments(integer(ts, args[0]))
 	fmt.Fprintf(ts.Stdout(), "reviews: %d\non lines: %d\n", len(all), len(onLines))
 	for _, r := range all {
 		fmt.Fprintf(ts.Stdout(), "%s %s %s:\n%s\n", r.Author.Login, r.State, r.CommitID, r.Body)

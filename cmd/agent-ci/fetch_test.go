@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -20,11 +19,9 @@ var artifactCommands = map[string]func(*testscript.TestScript, bool, []string){
 // addArtifact uploads a folder as a run of a workflow does: artifact RUN NAME DIR
 // [expired]. It prints the id.
 func addArtifact(ts *testscript.TestScript, args []string) {
-	run, err := strconv.ParseInt(args[0], 10, 64)
-	ts.Check(err)
 	packed, err := zipped(ts.MkAbs(args[2]))
 	ts.Check(err)
-	id := worldOf(ts).repo.AddArtifact(run, forgetest.Artifact{Name: args[1], Zip: packed, Expired: len(args) > 3})
+	id := worldOf(ts).repo.AddArtifact(int64(integer(ts, args[0])), forgetest.Artifact{Name: args[1], Zip: packed, Expired: len(args) > 3})
 	fmt.Fprintf(ts.Stdout(), "%d\n", id)
 }
 

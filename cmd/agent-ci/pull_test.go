@@ -13,11 +13,32 @@ import (
 // pullCommands are about what people see of a pull request.
 var pullCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"sent":     countRequests,
-	"tick":     usage("NUMBER TEXT", tickBoxes),
 	"members":  usage("[LOGIN…]", setCollaborators),
-	"drafted":  usage("NUMBER", makeDraft),
-	"reopen":   usage("NUMBER", reopenPull),
-	"retarget": usage("NUMBER BASE", retargetPull),
+	"fork":     onPull("NUMBER", func(p *forgetest.PullRequest, _ []string) { p.HeadRepository = "stranger/widgets" }),
+	"drafted":  onPull("NUMBER", func(p *forgetest.PullRequest, _ []string) { p.Draft = true }),
+	"close":    onPull("NUMBER", func(p *forgetest.PullRequest, _ []string) { p.State = "closed" }),
+	"retarget": onPull("NUMBER BASE", func(p *forgetest.PullRequest, args []string) { p.Base = args[0] }),
+	"tag":      onPull("NUMBER [LABEL…]", func(p *forgetest.PullRequest, args []string) { p.Labels = args }),
+	// mergeable says how a pull request stands to its base, whatever git finds.
+	"mergeable": onPull("NUMBER STATE", func(p *forgetest.PullRequest, args []string) { p.Mergeable = args[0] }),
+	// tick ticks every box of the body that has a text, as a person does on the page.
+	"tick": onPull("NUMBER TEXT", func(p *forgetest.PullRequest, args []string) {
+		p.Body = strings.ReplaceAll(strings.ReplaceAll(p.Body, "[ ] "+args[0], "[x] "+args[0]), "\n", "\r\n")
+	}),
+}
+
+// onPull makes a command that changes a pull request on the forge.
+func onPull(words string, change func(p *forgetest.PullRequest, args []string)) func(*testscript.TestScript, bool, []string) {
+	return usage(words, func(ts *testscript.TestScript, args []string) {
+		worldOf(ts).repo.SetPullRequest(integer(ts, args[0]), func(p *forgetest.PullRequest) { change(p, args[1:]) })
+	})
+}
+
+// integer reads an argument.
+func integer(ts *testscript.TestScript, text string) int {
+	n, err := strconv.Atoi(text)
+	ts.Check(err)
+	return n
 }
 
 // countRequests checks how many requests arrived since the last time that it was
@@ -30,9 +51,7 @@ func countRequests(ts *testscript.TestScript, neg bool, args []string) {
 	w := worldOf(ts)
 	requests := w.forge.Requests()[w.counted:]
 	for i := 0; i < len(args); i += 3 {
-		want, err := strconv.Atoi(args[i+2])
-		ts.Check(err)
-		got := 0
+		want, got := integer(ts, args[i+2]), 0
 		for _, r := range requests {
 			if matched, _ := path.Match(args[i+1], r.Path); matched && r.Method == args[i] {
 				got++
@@ -45,32 +64,8 @@ func countRequests(ts *testscript.TestScript, neg bool, args []string) {
 	w.counted += len(requests)
 }
 
-// tickBoxes ticks every box of a pull request's body that has a text, as a
-// person does on its page: tick NUMBER TEXT.
-func tickBoxes(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) {
-		p.Body = strings.ReplaceAll(strings.ReplaceAll(p.Body, "[ ] "+args[1], "[x] "+args[1]), "\n", "\r\n")
-	})
-}
-
 // setCollaborators says who can be assigned and asked for a review:
 // members LOGIN….
 func setCollaborators(ts *testscript.TestScript, args []string) {
 	worldOf(ts).repo.Collaborators = args
-}
-
-// makeDraft makes a pull request a draft, as a person does: drafted NUMBER.
-func makeDraft(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Draft = true })
-}
-
-// reopenPull opens a closed pull request again, as a person does: reopen NUMBER.
-func reopenPull(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.State = "open" })
-}
-
-// retargetPull gives a pull request another base, as a person does:
-// retarget NUMBER BASE.
-func retargetPull(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Base = args[1] })
 }

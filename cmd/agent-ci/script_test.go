@@ -166,16 +166,26 @@ func condition(name string) (bool, error) {
 // usage makes a command of a function. The words of its usage are arguments, of which those behind a bracket may
 // be left out, and those before dots may be repeated. No such command may be negated.
 func usage(words string, do func(ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
+	return negatable(words, func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg {
+			ts.Fatalf("usage: %s", words)
+		}
+		do(ts, args)
+	})
+}
+
+// negatable is usage for a command that may be negated.
+func negatable(words string, do func(ts *testscript.TestScript, neg bool, args []string)) func(*testscript.TestScript, bool, []string) {
 	required, _, _ := strings.Cut(words, "[")
 	least, most := len(strings.Fields(required)), len(strings.Fields(words))
 	if strings.Contains(words, "...") || strings.Contains(words, "…") {
 		most = math.MaxInt
 	}
 	return func(ts *testscript.TestScript, neg bool, args []string) {
-		if neg || len(args) < least || len(args) > most {
+		if len(args) < least || len(args) > most {
 			ts.Fatalf("usage: %s", words)
 		}
-		do(ts, args)
+		do(ts, neg, args)
 	}
 }
 
@@ -189,9 +199,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"clone":   usage("DIR", cloneForge),
 		"issue":   usage("[FILE [closed|pull]]", addIssue),
 		"fault":   usage("METHOD PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]]", addFault),
-		"pull":    showPull,
-		"close":   usage("NUMBER", closePull),
-		"field":   checkField,
+		"pull":    negatable("NUMBER", showPull),
+		"field":   negatable("FILE KEY VALUE", checkField),
 		"capture": usage("NAME", capture),
 	}
 	maps.Copy(commands, eventCommands)
@@ -389,8 +398,6 @@ func addIssue(ts *testscript.TestScript, args []string) {
 // addFault makes the forge fail, 100 times or as often as is said: fault METHOD
 // PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]].
 func addFault(ts *testscript.TestScript, args []string) {
-	status, err := strconv.Atoi(args[2])
-	ts.Check(err)
 	times := 100
 	header := http.Header{}
 	for _, each := range args[min(5, len(args)):] {
@@ -398,19 +405,15 @@ func addFault(ts *testscript.TestScript, args []string) {
 		header.Set(name, value)
 	}
 	if len(args) >= 5 {
-		times, err = strconv.Atoi(args[4])
-		ts.Check(err)
+		times = integer(ts, args[4])
 	}
 	body, err := json.Marshal(map[string]string{"message": args[3]})
 	ts.Check(err)
-	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: status, Header: header, Body: string(body)}, times)
+	worldOf(ts).forge.On(args[0], args[1], forgetest.Reply{Status: integer(ts, args[2]), Header: header, Body: string(body)}, times)
 }
 
 // showPull prints a pull request: pull NUMBER; ! pull NUMBER when there is none.
 func showPull(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 1 {
-		ts.Fatalf("usage: pull NUMBER")
-	}
 	for _, p := range worldOf(ts).repo.PullRequests() {
 		if fmt.Sprint(p.Number) != args[0] {
 			continue
@@ -429,17 +432,9 @@ func showPull(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// closePull closes a pull request as a person does: close NUMBER.
-func closePull(ts *testscript.TestScript, args []string) {
-	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.State = "closed" })
-}
-
 // checkField compares a field of a JSON file: field FILE KEY VALUE, where KEY
 // may name fields of fields (pull_request.number).
 func checkField(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 3 {
-		ts.Fatalf("usage: field FILE KEY VALUE")
-	}
 	var value any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &value))
 	for _, key := range strings.Split(args[1], ".") {
