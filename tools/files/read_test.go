@@ -95,6 +95,7 @@ func TestReadFile(t *testing.T) {
 		{"500 bytes before CRLF", strings.Repeat("x", 500) + "\r\n", nil, "L1: " + strings.Repeat("x", 500) + "\n"},
 		{"a line longer than any buffer", strings.Repeat("x", 1<<20) + "\nb", nil, "L1: " + strings.Repeat("x", 500) + "… (line cut; it has 1048576 bytes)\nL2: b\n"},
 		{"not UTF-8", "\xe4\n", nil, "L1: \uFFFD\n(some lines are not UTF-8: patches can't match what is shown as \uFFFD; change those lines with a command)\n"},
+		{"not UTF-8 behind the page", "a\n\xe4\n", map[string]any{"limit": 1}, "L1: a\n(more lines follow; go on with offset 2)\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPlace(t)
@@ -114,17 +115,6 @@ var encodings = map[string]string{
 	"unmarked": "f\x00u\x00n\x00c\x00\n\x00",
 	"utf16be":  "\xfe\xff\x00f\x00u\x00n\x00c\x00\n",
 	"utf32":    "\xff\xfe\x00\x00f\x00\x00\x00u\x00\x00\x00n\x00\x00\x00c\x00\x00\x00\n\x00\x00\x00",
-}
-
-// TestReadFileReportsOtherEncodings shows the bytes that it can, and says that there are others.
-func TestReadFileReportsOtherEncodings(t *testing.T) {
-	p := newPlace(t)
-	toolstest.Write(t, p.dir, map[string]string{"latin1": "a\nGr\xfc\xdfe\n"})
-	got := p.read(t, map[string]any{"file_path": "latin1"})
-	if got.Failed || !strings.HasPrefix(got.Output, "L1: a\nL2: Gr") || !strings.Contains(got.Output, "(some lines are not UTF-8:") {
-		t.Errorf("got %+v", got)
-	}
-	must.Lack(t, p.read(t, map[string]any{"file_path": "latin1", "limit": 1}).Output, "UTF-8")
 }
 
 func TestReadFileRefuses(t *testing.T) {
@@ -211,18 +201,22 @@ func TestReadFileReturnsPages(t *testing.T) {
 		fmt.Fprintf(&text, "%d %s\n", i+1, strings.Repeat("x", 40))
 	}
 	toolstest.Write(t, p.dir, map[string]string{"long": text.String()})
-	offset, lines := 1, 0
-	for page := 1; ; page++ {
-		got := p.read(t, map[string]any{"file_path": "long", "offset": offset})
-		if got.Failed || strings.Contains(got.Output, "truncated") || page > 20 {
-			t.Fatalf("page %d, from line %d: %.200s", page, offset, got.Output)
+	pages := p.pages(t, "read_file", map[string]any{"file_path": "long"}, "(more lines follow; go on with offset ")
+	must.Same(t, 5000, strings.Count("\n"+strings.Join(pages, ""), "\nL"), "the pages have")
+}
+
+// pages returns the outputs of a call and of those that go on where a page says.
+func (p resolver) pages(t *testing.T, tool string, arguments map[string]any, goOn string) (outputs []string) {
+	t.Helper()
+	for more := true; more && len(outputs) < 20; {
+		outputs = append(outputs, toolstest.Output(t, p.call(t, tool, arguments)))
+		_, after, found := strings.Cut(outputs[len(outputs)-1], goOn)
+		if more = found; more {
+			var offset int
+			must.Get(fmt.Sscan(after, &offset))(t)
+			arguments["offset"] = offset
 		}
-		lines += strings.Count(got.Output, "\nL") + 1
-		_, after, more := strings.Cut(got.Output, "(more lines follow; go on with offset ")
-		if !more {
-			break
-		}
-		must.Get(fmt.Sscan(after, &offset))(t)
 	}
-	must.Same(t, 5000, lines, "the pages have")
+	must.Lack(t, strings.Join(outputs, ""), "truncated")
+	return outputs
 }
