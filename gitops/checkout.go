@@ -143,7 +143,7 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 	}
 	commit, err := c.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return position{}, c.objects.Missing(id)
+		return position{}, c.objects.MissingError(id)
 	}
 	if err != nil {
 		return position{}, err

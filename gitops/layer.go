@@ -280,7 +280,7 @@ func (c *Checkout) WhyNoLayer(ctx context.Context, uid, gid uint32) (string, err
 	if err != nil {
 		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
 	}
-	if path := ix.Overlooked(); path != "" {
+	if path := ix.AssumedUnchanged(); path != "" {
 		return fmt.Sprintf("git overlooks what becomes of %q (assume-unchanged or skip-worktree)", path), nil
 	}
 	other, err := scan.Owner{UID: uid, GID: gid}.WhyForeign(ctx, c.work.ScanTree(), ix)

@@ -86,7 +86,7 @@ func (s *Snapshot) excludedPaths() []string {
 			if letter != '/' {
 				continue
 			}
-			if lo, hi := s.index.Folder(name[:i+1], 0, s.index.Len()); lo == hi { // no tracked file is in the folder
+			if lo, hi := s.index.EntriesBelow(name[:i+1], 0, s.index.Len()); lo == hi { // no tracked file is in the folder
 				name = name[:i+1]
 				break
 			}

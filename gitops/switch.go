@@ -136,7 +136,7 @@ func (c *Checkout) requireMovable(ctx context.Context, branch string, id plumbin
 // copyCommitObjects copies a commit, its new trees and blobs, and its Git LFS contents into the
 // repository.
 func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
-	ids, err := c.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
+	ids, err := c.objects.AddedObjects(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
 	if err != nil {
 		return err
 	}

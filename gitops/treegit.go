@@ -92,7 +92,7 @@ func (c *Checkout) fillGitDir(ctx context.Context, gitDir string, s TreeForComma
 
 // addObjects copies the objects of a tree that are not in the base to own.
 func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeForCommands) error {
-	ids, err := c.objects.Added(ctx, s.Base.Tree.Hash(), s.Tree.Hash())
+	ids, err := c.objects.AddedObjects(ctx, s.Base.Tree.Hash(), s.Tree.Hash())
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ func (f fence) opensInside(line string) bool {
 
 func (f fence) longerFence() string { return strings.Repeat(string(f.mark), f.size+1) }
 
-// mayContinueBelow reports whether the closing line may be part of the file: an unnamed fence follows
-// directly, or the file is a text with fences.
+// mayContinueBelow reports whether the closing line, at end, may be part of the file, because an unnamed fence
+// follows. It may be if text follows at once, or if such files usually have fences.
 func (p *parser) mayContinueBelow(f fence, name string, end int) bool {
 	for i := end + 1; i < len(p.lines); i++ {
 		next, ok := parseFence(p.lines[i])
@@ -45,8 +45,9 @@ func (p *parser) mayContinueBelow(f fence, name string, end int) bool {
 		if next.mark != f.mark || isNamed {
 			return false
 		}
-		hasFences := path.Ext(name) != "" && isProse(name)
-		return hasFences || strings.TrimSpace(p.lines[end+1]) != ""
+		usuallyHasFences := path.Ext(name) != "" && isProse(name)
+		followsAtOnce := strings.TrimSpace(p.lines[end+1]) != ""
+		return usuallyHasFences || followsAtOnce
 	}
 	return false
 }

@@ -79,29 +79,29 @@ func (t *Text) keysOf(b Block) (keys []int32, rarest int) {
 	return keys, rarest
 }
 
-// placeAround returns the place of a block of which line id has keys[at], or false if the lines around id do not fit.
+// placeAround returns the place of a block whose line number at is the text's line id. keys are those of the block's
+// lines. It returns false if the lines around id do not fit.
 func (t *Text) placeAround(b Block, keys []int32, at int, id ID, ways []Tolerance) (Place, bool) {
-	first, more, ok := t.findAround(keys, at, id)
+	first, hasExtraLine, ok := t.findAround(keys, at, id)
 	switch {
 	case !ok:
 		return Place{}, false
-	case more:
+	case hasExtraLine:
 		return Place{FirstLine: first, Tolerance: ExtraLine}, true
 	}
 	return t.firstFit(b, first, ways)
 }
 
-// findAround looks for lines with the given keys, of which line id has keys[at]. It returns the first
-// line, and whether one additional line is among them.
-func (t *Text) findAround(keys []int32, at int, id ID) (first ID, more, ok bool) {
+// findAround looks for successive lines with the given keys. Line id has keys[at]. It returns the first line.
+// One additional line may be among them.
+func (t *Text) findAround(keys []int32, at int, id ID) (first ID, hasExtraLine, ok bool) {
 	if t.lines[id].deleted {
 		return 0, false, false
 	}
-	passed := false
 	along := func(from ID, key int32, step func(ID) ID) ID {
 		t.seeker.steps--
-		if from = step(from); from != 0 && t.lines[from].key != key && !passed {
-			passed, from = true, step(from)
+		if from = step(from); from != 0 && t.lines[from].key != key && !hasExtraLine {
+			hasExtraLine, from = true, step(from)
 		}
 		if t.lines[from].key != key {
 			return 0
@@ -115,7 +115,7 @@ func (t *Text) findAround(keys []int32, at int, id ID) (first ID, more, ok bool)
 	for i := at + 1; i < len(keys) && id != 0; i++ {
 		id = along(id, keys[i], t.Next)
 	}
-	return first, passed, first != 0 && id != 0
+	return first, hasExtraLine, first != 0 && id != 0
 }
 
 // firstFit returns the place with the first way in which the block equals the lines from first on.

@@ -174,7 +174,8 @@ func (s *repositoryReply) hasTopic(topic string) bool {
 	return topic == "" || slices.ContainsFunc(s.RepositoryTopics.Nodes, func(n struct{ Topic struct{ Name string } }) bool { return n.Topic.Name == topic })
 }
 
-// ownedHit returns the hit for a repository of the list.
+// ownedHit returns the result for a repository that listOwned lists: the open pull requests by their branches, and
+// the finding if the reply is complete.
 func (c *Client) ownedHit(s *repositoryReply) forge.Hit {
 	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]string{}}
 	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // otherwise some matching branches are not in the reply

@@ -109,8 +109,8 @@ func submodulesBelow(workspace string, read map[string]bool) []string {
 // (gitrepository-layout(5)).
 const Alternates = "info/alternates"
 
-// Borrowed returns the objects folders that a checkout borrows from.
-func Borrowed(root string) []string {
+// BorrowedObjectFolders returns the objects folders that a checkout borrows from.
+func BorrowedObjectFolders(root string) []string {
 	l, err := layoutOf(root)
 	if err != nil || l == (layout{}) {
 		return nil

@@ -8,8 +8,9 @@ import (
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-// edit changes fields that issues and pull requests have in common. A nil value keeps the field.
-func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
+// edit changes fields that issues and pull requests have in common, unless it refuses a value. A nil value keeps the
+// field.
+func (i *issue) edit(f *Forge, title, body, state *string) (refusal answer, refused bool) {
 	if reply, bad := tooLong(title, body); bad {
 		return reply, true
 	}
@@ -40,7 +41,7 @@ func listComments(f *Forge, c *call) answer {
 
 type commentText struct{ Body string }
 
-func (t commentText) refusal() (answer, bool) {
+func (t commentText) refusal() (refusal answer, refused bool) {
 	if strings.TrimSpace(t.Body) == "" {
 		return refuse("IssueComment", "body", "Body cannot be blank"), true
 	}

@@ -69,8 +69,8 @@ func createPull(f *Forge, c *call, sent newPull) answer {
 	return created(f.showFullPull(c.repository, i))
 }
 
-// refusal returns the reason to refuse a new pull request. The order of checks is github.com's.
-func (n newPull) refusal(r *Repository) (answer, bool) {
+// refusal refuses a wrong new pull request. The order of checks is github.com's.
+func (n newPull) refusal(r *Repository) (refusal answer, refused bool) {
 	if n.Title == "" {
 		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true
 	}
@@ -119,8 +119,8 @@ func editPull(f *Forge, c *call, edit struct{ Title, Body, State *string }) answ
 	return getPull(f, c)
 }
 
-// cannotReopen returns true and a refusal if a closed pull request cannot be opened again.
-func (p *pull) cannotReopen(r *Repository) (answer, bool) {
+// cannotReopen refuses to open a closed pull request again if that is impossible.
+func (p *pull) cannotReopen(r *Repository) (refusal answer, refused bool) {
 	if p.merged {
 		return refuse("PullRequest", "state", "state cannot be changed. The pull request was merged."), true
 	}

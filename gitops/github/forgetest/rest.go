@@ -109,8 +109,8 @@ func getRepository(f *Forge, c *call) answer {
 	return ok(f.showRepository(c.repository))
 }
 
-// admit finds the repository of a call. It returns true and a refusal if the call is not permitted.
-func (f *Forge) admit(c *call) (answer, bool) {
+// admit finds the repository of a call. It refuses a call that is not permitted.
+func (f *Forge) admit(c *call) (refusal answer, refused bool) {
 	c.repository = f.repository(c.PathValue("owner"), c.PathValue("repo"))
 	writes := c.Method != http.MethodGet
 	switch {
@@ -267,8 +267,8 @@ const (
 	maxPage     = 100
 )
 
-// tooLong returns a refusal if a text is longer than GitHub permits. Nil is not checked.
-func tooLong(title, body *string) (answer, bool) {
+// tooLong refuses a text that is longer than GitHub permits. Nil is not checked.
+func tooLong(title, body *string) (refusal answer, refused bool) {
 	switch {
 	case title != nil && utf8.RuneCountInString(*title) > maxTitle:
 		return refuse("Issue", "title", "title is too long (maximum is %d characters)", maxTitle), true

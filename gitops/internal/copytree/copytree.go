@@ -232,24 +232,29 @@ func (c *Copier) copyLink(at folder, name string, info *unix.Stat_t) (*unix.Stat
 
 // copyFile copies a regular file. If another name of the same file was copied before, it makes a
 // hard link to that copy. It returns the metadata of the copy, or nil if the original changed meanwhile.
-func (c *Copier) copyFile(at folder, name string, info *unix.Stat_t) (copied *unix.Stat_t, err error) {
-	if info.Nlink > 1 {
-		id := [2]uint64{uint64(info.Dev), info.Ino}
-		if first, is := c.hardLinks[id]; is {
-			if err := c.To.Link(first, at.path+name); err != nil {
-				return nil, err
-			}
-			return lstatIn(at.to, name)
-		}
-		defer func() {
-			if err == nil {
-				if c.hardLinks == nil {
-					c.hardLinks = map[[2]uint64]string{}
-				}
-				c.hardLinks[id] = at.path + name
-			}
-		}()
+func (c *Copier) copyFile(at folder, name string, info *unix.Stat_t) (*unix.Stat_t, error) {
+	if info.Nlink <= 1 {
+		return c.copyToNewFile(at, name, info)
 	}
+	id := [2]uint64{uint64(info.Dev), info.Ino}
+	if first, is := c.hardLinks[id]; is {
+		if err := c.To.Link(first, at.path+name); err != nil {
+			return nil, err
+		}
+		return lstatIn(at.to, name)
+	}
+	copied, err := c.copyToNewFile(at, name, info)
+	if err == nil {
+		if c.hardLinks == nil {
+			c.hardLinks = map[[2]uint64]string{}
+		}
+		c.hardLinks[id] = at.path + name
+	}
+	return copied, err
+}
+
+// copyToNewFile is copyFile without hard links.
+func (c *Copier) copyToNewFile(at folder, name string, info *unix.Stat_t) (*unix.Stat_t, error) {
 	in, err := openIn(at.from, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -262,12 +267,25 @@ func (c *Copier) copyFile(at folder, name string, info *unix.Stat_t) (copied *un
 	if opened.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.New("it is no regular file any more")
 	}
-	perm := uint32(opened.Mode & 0o777)
-	out, err := openIn(at.to, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, perm)
+	copied, err := c.copyOpened(in, opened, at.to, name)
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(c.copyData(out, in, opened), setTime(at.to, name, opened))
+	if now, err := fstat(in); err != nil || !isUnchanged(now, info) {
+		return nil, err
+	}
+	return copied, nil
+}
+
+// copyOpened copies an open file to a new one, with its permissions and modification time. It returns the
+// metadata of the copy.
+func (c *Copier) copyOpened(in int, opened *unix.Stat_t, to *os.File, name string) (copied *unix.Stat_t, err error) {
+	perm := uint32(opened.Mode & 0o777)
+	out, err := openIn(to, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, perm)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(c.copyData(out, in, opened), setTime(to, name, opened))
 	if err == nil {
 		copied, err = fstat(out)
 	}
@@ -276,13 +294,7 @@ func (c *Copier) copyFile(at folder, name string, info *unix.Stat_t) (copied *un
 			copied, err = fstat(out)
 		}
 	}
-	if err = errors.Join(err, unix.Close(out)); err != nil {
-		return nil, err
-	}
-	if now, err := fstat(in); err != nil || !isUnchanged(now, info) {
-		return nil, err
-	}
-	return copied, nil
+	return copied, errors.Join(err, unix.Close(out))
 }
 
 // copyData copies a file's content. It clones the content if the file system can. Otherwise it

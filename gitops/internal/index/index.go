@@ -347,13 +347,13 @@ func (f *File) WithStats(updates []StatUpdate, modified time.Time) *File {
 // Search returns the position of path and true. If path is missing, it returns the position where
 // to insert it and false.
 func (f *File) Search(path string) (int, bool) {
-	first, end := f.Named(path, 0, f.Len())
+	first, end := f.EntriesOf(path, 0, f.Len())
 	return first, first < end
 }
 
-// Folder returns the range of entries below prefix, within lo to hi. prefix is "" or ends with a
-// slash.
-func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
+// EntriesBelow returns the range of the entries below prefix, within lo to hi. prefix is "" or ends
+// with a slash.
+func (f *File) EntriesBelow(prefix string, lo, hi int) (first, end int) {
 	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= prefix })
 	end = first + sort.Search(hi-first, func(i int) bool {
 		return !bytes.HasPrefix(f.Path(first+i), []byte(prefix))
@@ -366,13 +366,13 @@ func (f *File) Tracks(path string) bool {
 	if _, is := f.Search(path); is {
 		return true
 	}
-	first, end := f.Folder(path+"/", 0, f.Len())
+	first, end := f.EntriesBelow(path+"/", 0, f.Len())
 	return first < end
 }
 
-// Named returns the range of the entries of a path, within lo to hi. An unresolved merge has
+// EntriesOf returns the range of the entries of a path, within lo to hi. An unresolved merge has
 // several.
-func (f *File) Named(path string, lo, hi int) (first, end int) {
+func (f *File) EntriesOf(path string, lo, hi int) (first, end int) {
 	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= path })
 	for end = first; end < hi && string(f.Path(end)) == path; {
 		end++
@@ -394,9 +394,9 @@ func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	}
 }
 
-// Overlooked returns a path whose changes git ignores (git-update-index(1), --assume-unchanged and
-// --skip-worktree), or "".
-func (f *File) Overlooked() string {
+// AssumedUnchanged returns a path whose changes git ignores, or "" (git-update-index(1),
+// --assume-unchanged and --skip-worktree).
+func (f *File) AssumedUnchanged() string {
 	for i := range f.Len() {
 		if e := f.Metadata(i); e.AssumeValid || e.SkipWorktree {
 			return string(f.Path(i))

@@ -52,7 +52,7 @@ func WriteNew(path string, entries []Entry) error {
 func (e *encoder) mergeUpdates(f *File, updates []Entry) {
 	next := 0 // the first entry of f that is neither written nor replaced
 	for _, u := range updates {
-		first, end := f.Named(u.Path, next, f.Len())
+		first, end := f.EntriesOf(u.Path, next, f.Len())
 		e.copyEntries(f, next, first)
 		next = end
 		if u.Mode != 0 {
@@ -78,7 +78,7 @@ func (e *encoder) copyEntries(f *File, lo, hi int) {
 func countAfter(f *File, updates []Entry) uint32 {
 	n := f.Len()
 	for _, u := range updates {
-		first, end := f.Named(u.Path, 0, f.Len())
+		first, end := f.EntriesOf(u.Path, 0, f.Len())
 		n -= end - first
 		if u.Mode != 0 {
 			n++

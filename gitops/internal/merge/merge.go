@@ -58,7 +58,7 @@ type Merge struct {
 
 // side is one of the three trees.
 type side struct {
-	*objects.Folders
+	*objects.CachedTree
 	tree plumbing.Hash
 }
 
@@ -68,7 +68,7 @@ type sides struct{ old, onto, now objects.Entry }
 // Trees merges the differences between old and now into onto. ontoName describes onto in messages.
 // The result lists conflicts; they cause no error.
 func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName string) (*Merge, error) {
-	at := func(tree plumbing.Hash) *side { return &side{in.Objects.Folders(tree), tree} }
+	at := func(tree plumbing.Hash) *side { return &side{in.Objects.CachedTree(tree), tree} }
 	m := &Merge{place: in, old: at(old), onto: at(onto), now: at(now), ontoName: ontoName, paths: map[string]sides{}}
 	if err := m.collectPaths(ctx); err != nil {
 		return nil, err
@@ -233,35 +233,12 @@ func (m *Merge) anyFile(tree *side, name string) (string, error) {
 
 // run lets git merge and parses the result.
 func (m *Merge) run(ctx context.Context) (err error) {
-	var edits [3][]index.Entry
-	for name, s := range m.paths {
-		for i, e := range []objects.Entry{s.old, s.onto, s.now} {
-			edits[i] = append(edits[i], e.At(name))
-		}
+	trees, err := m.writeTrees(ctx)
+	if err != nil {
+		return err
 	}
-	var trees [3]plumbing.Hash
-	for i := range edits {
-		if err := m.place.Objects.OwnFiles(ctx, edits[i]); err != nil {
-			return err
-		}
-		if trees[i], err = m.place.Objects.Apply(plumbing.ZeroHash, edits[i]); err != nil {
-			return err
-		}
-	}
-	for i, name := range []string{"before", "onto", "change"} {
-		commit := object.Commit{Message: name + "\n", TreeHash: trees[i]}
-		if i > 0 {
-			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[0])}
-		}
-		text, err := objects.Encoded(commit.Encode)
-		if err != nil {
-			return err
-		}
-		id, err := m.place.Objects.WriteBytes(plumbing.CommitObject, text)
-		if err != nil {
-			return err
-		}
-		m.commits[i] = id.String()
+	if err := m.writeCommits(trees); err != nil {
+		return err
 	}
 	if m.attributes, err = m.place.Work.Merging(ctx, m.onto.tree, slices.Collect(maps.Keys(m.paths))); err != nil {
 		return err
@@ -282,6 +259,45 @@ func (m *Merge) run(ctx context.Context) (err error) {
 	made, err := m.place.Objects.Differences(ctx, trees[1], m.merged)
 	m.edits = objects.Updates(made, nil)
 	return err
+}
+
+// writeTrees writes the three trees, with the paths that git merges alone, in the order of index stages.
+func (m *Merge) writeTrees(ctx context.Context) (trees [3]plumbing.Hash, err error) {
+	var edits [3][]index.Entry
+	for name, s := range m.paths {
+		for i, e := range []objects.Entry{s.old, s.onto, s.now} {
+			edits[i] = append(edits[i], e.At(name))
+		}
+	}
+	for i := range edits {
+		if err := m.place.Objects.OwnFiles(ctx, edits[i]); err != nil {
+			return trees, err
+		}
+		if trees[i], err = m.place.Objects.Apply(plumbing.ZeroHash, edits[i]); err != nil {
+			return trees, err
+		}
+	}
+	return trees, nil
+}
+
+// writeCommits writes a commit of each tree. The first is the parent of the others.
+func (m *Merge) writeCommits(trees [3]plumbing.Hash) error {
+	for i, name := range []string{"before", "onto", "change"} {
+		commit := object.Commit{Message: name + "\n", TreeHash: trees[i]}
+		if i > 0 {
+			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[0])}
+		}
+		text, err := objects.EncodeObject(commit.Encode)
+		if err != nil {
+			return err
+		}
+		id, err := m.place.Objects.WriteBytes(plumbing.CommitObject, text)
+		if err != nil {
+			return err
+		}
+		m.commits[i] = id.String()
+	}
+	return nil
 }
 
 // gitReport is git's report about a path: the mode in each index stage, and by kind of message the

@@ -58,8 +58,8 @@ func (s *Store) SizeOf(list []Difference) (total int64, err error) {
 	return total, nil
 }
 
-// Added lists the trees and blobs of tree b that tree a does not have at the same path, each once.
-func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash, error) {
+// AddedObjects lists the trees and blobs of tree b that tree a does not have at the same path, each once.
+func (s *Store) AddedObjects(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash, error) {
 	var ids []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	add := func(id plumbing.Hash) {

@@ -50,12 +50,12 @@ func (f indexFolders) entries(id plumbing.Hash, prefix string) (list []Entry, er
 		name, rest, _ = strings.Cut(rest, "/")
 		cached = cached.Folder(name)
 	}
-	for at, end := f.index.Folder(prefix, 0, f.index.Len()); at < end; {
+	for at, end := f.index.EntriesBelow(prefix, 0, f.index.Len()); at < end; {
 		path := string(f.index.Path(at))
 		name, _, deeper := strings.Cut(path[len(prefix):], "/")
 		if deeper {
 			list = append(list, Entry{name, TreeMode, idOf(cached.Folder(name))})
-			_, at = f.index.Folder(prefix+name+"/", at, end)
+			_, at = f.index.EntriesBelow(prefix+name+"/", at, end)
 			continue
 		}
 		e := f.index.Metadata(at)
@@ -63,7 +63,7 @@ func (f indexFolders) entries(id plumbing.Hash, prefix string) (list []Entry, er
 			e.Mode |= inNoTree
 		}
 		list = append(list, Entry{name, e.Mode, e.ID})
-		_, at = f.index.Named(path, at, end)
+		_, at = f.index.EntriesOf(path, at, end)
 	}
 	return list, nil
 }

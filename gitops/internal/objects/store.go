@@ -62,8 +62,9 @@ func (s *Store) folders() []*folder {
 // Reindex finds packs that another program has added to the store's own folder.
 func (s *Store) Reindex() { s.own.reindex() }
 
-// Missing returns a *DamagedError for an object that must exist and is in no folder.
-func (s *Store) Missing(id plumbing.Hash) error {
+// MissingError returns a *DamagedError for an object that must exist and is in no folder. The error names a
+// deleted repository from which this one borrows objects.
+func (s *Store) MissingError(id plumbing.Hash) error {
 	damaged := &DamagedError{ID: id.String(), Err: plumbing.ErrObjectNotFound}
 	lenders := slices.Clone(s.Lost)
 	for i, folder := range s.borrowed {
@@ -109,7 +110,7 @@ func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.Encode
 func (s *Store) Size(id plumbing.Hash) (int64, error) {
 	o, err := s.lookUp(plumbing.AnyObject, id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		err = s.Missing(id)
+		err = s.MissingError(id)
 	}
 	if err != nil {
 		return 0, err
@@ -213,8 +214,8 @@ func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 	return c, nil
 }
 
-// Encoded returns the bytes of an object that go-git encodes.
-func Encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
+// EncodeObject returns the bytes of an object. encode is the method of go-git that encodes it.
+func EncodeObject(encode func(plumbing.EncodedObject) error) ([]byte, error) {
 	o := &plumbing.MemoryObject{}
 	if err := encode(o); err != nil {
 		return nil, err

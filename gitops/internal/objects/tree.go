@@ -115,23 +115,23 @@ func encodeTree(entries []Entry) []byte {
 
 // Find returns the entry of a tree at a path. Its mode is 0 if missing.
 func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
-	return s.Folders(tree).Find(path)
+	return s.CachedTree(tree).Find(path)
 }
 
-// Folders finds many entries of one tree. It reads each folder once.
-type Folders struct {
+// CachedTree finds many entries of one tree. It reads each folder once.
+type CachedTree struct {
 	store *Store
 	root  plumbing.Hash
 	read  map[string][]Entry // by path, "" or ending with a slash; nil for a missing folder
 }
 
-// Folders returns the folders of a tree.
-func (s *Store) Folders(tree plumbing.Hash) *Folders {
-	return &Folders{s, tree, map[string][]Entry{}}
+// CachedTree returns the tree with this id. It reads nothing yet.
+func (s *Store) CachedTree(tree plumbing.Hash) *CachedTree {
+	return &CachedTree{s, tree, map[string][]Entry{}}
 }
 
 // Find returns the entry at a path. Its mode is 0 if missing.
-func (f *Folders) Find(name string) (Entry, error) {
+func (f *CachedTree) Find(name string) (Entry, error) {
 	folder, name := path.Split(name)
 	entries, known := f.read[folder]
 	if !known {

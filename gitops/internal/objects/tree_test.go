@@ -134,7 +134,7 @@ func TestListsDifferencesAndAdditions(t *testing.T) {
 		"gone true false", "moved true false", "to/moved false true",
 	}, got, "differences")
 
-	ids := must.Get(s.Added(t.Context(), a, b))(t)
+	ids := must.Get(s.AddedObjects(t.Context(), a, b))(t)
 	if want := 1 + 3 + 4; len(ids) != want { // the root, three folders, and the files that are new at their place
 		t.Errorf("%d objects are new, want %d", len(ids), want)
 	}

@@ -40,7 +40,7 @@ func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.Encode
 	}
 	switch {
 	case errors.Is(err, plumbing.ErrObjectNotFound):
-		err = s.Missing(id)
+		err = s.MissingError(id)
 	case err != nil && !errors.As(err, new(*DamagedError)):
 		err = fmt.Errorf("object %s: %w", id, err)
 	}

@@ -150,8 +150,8 @@ func (r *Repository) Unwritable(movesHead bool) (path string, err error) {
 	return "", nil
 }
 
-// UnwritableAmong returns the first path or folder that cannot be written, with the reason as the error, to make,
-// replace or delete these paths of the work tree. It returns "" if all can be.
+// UnwritableAmong returns the first file or folder that cannot be written, so that one of these paths of the work tree
+// cannot be made, replaced or deleted. The error is the reason. If there is none, it returns "".
 func (r *Repository) UnwritableAmong(paths []string) (unwritable string, err error) {
 	root, err := os.OpenRoot(r.Root)
 	if err != nil {

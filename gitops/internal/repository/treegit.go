@@ -201,19 +201,7 @@ func (r *Repository) FillModule(f TreeFolder, m Module) error {
 			return err
 		}
 	}
-	s := newSettings(m.vars, "")
-	var b strings.Builder
-	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tworktree = %s\n", quote(files))
-	for _, v := range m.vars {
-		if name, core := strings.CutPrefix(v.key, "core."); core && v.hasValue && slices.Contains(contentVariables, name) {
-			fmt.Fprintf(&b, "\t%s = %s\n", name, quote(v.value))
-		}
-	}
-	if r.Settings.hasHooksPath || s.hasHooksPath {
-		fmt.Fprintf(&b, "\thooksPath = %s\n", quote(filepath.Join(seenAt, "hooks")))
-	}
-	b.WriteString("[gc]\n\tauto = 0\n" + remoteConfig(s.commandVariables))
-	if err := os.WriteFile(filepath.Join(to, "config"), []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(to, "config"), []byte(r.moduleConfig(m, seenAt, files)), 0o600); err != nil {
 		return err
 	}
 	head, err := readHead(from)
@@ -221,4 +209,22 @@ func (r *Repository) FillModule(f TreeFolder, m Module) error {
 		return err
 	}
 	return Layout{Root: r.Root, GitDir: from, CommonDir: from}.CopyRefs(to, head, nil)
+}
+
+// moduleConfig returns the configuration of the git folder that commands see at seenAt for a submodule. worktree is the
+// submodule's folder.
+func (r *Repository) moduleConfig(m Module, seenAt, worktree string) string {
+	s := newSettings(m.vars, "")
+	var b strings.Builder
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tworktree = %s\n", quote(worktree))
+	for _, v := range m.vars {
+		if name, isCore := strings.CutPrefix(v.key, "core."); isCore && v.hasValue && slices.Contains(contentVariables, name) {
+			fmt.Fprintf(&b, "\t%s = %s\n", name, quote(v.value))
+		}
+	}
+	if r.Settings.hasHooksPath || s.hasHooksPath {
+		fmt.Fprintf(&b, "\thooksPath = %s\n", quote(filepath.Join(seenAt, "hooks")))
+	}
+	b.WriteString("[gc]\n\tauto = 0\n" + remoteConfig(s.commandVariables))
+	return b.String()
 }

@@ -93,7 +93,7 @@ func (c ownerCheck) checkFolder(dir *os.Root, path string, lo, hi int) (why stri
 // there is none. Tracked files, skipped paths and files that this process cannot see do not count.
 func (c ownerCheck) checkEntry(dir *os.Root, folder, name string, lo, hi int) (why string, err error) {
 	path, inUntracked := folder+name, folder != "" && lo == hi
-	at, end := c.ix.Named(path, lo, hi)
+	at, end := c.ix.EntriesOf(path, lo, hi)
 	switch {
 	case at < end && c.ix.Mode(at) != index.Gitlink: // a tracked file
 		return "", nil
@@ -114,6 +114,6 @@ func (c ownerCheck) checkEntry(dir *os.Root, folder, name string, lo, hi int) (w
 		return "", nil // this process may not see its content
 	}
 	defer sub.Close()
-	first, last := c.ix.Folder(path+"/", lo, hi)
+	first, last := c.ix.EntriesBelow(path+"/", lo, hi)
 	return c.checkFolder(sub, path+"/", first, last)
 }

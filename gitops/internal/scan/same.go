@@ -87,10 +87,10 @@ func (s *Scan) provenIn(name string, before index.Stat, untracked map[string]ind
 		return 0
 	}
 	proven = 1
-	for i, end := s.index.Folder(name, 0, s.index.Len()); i < end; {
+	for i, end := s.index.EntriesBelow(name, 0, s.index.Len()); i < end; {
 		rest := s.index.Path(i)[len(name):]
 		if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
-			_, i = s.index.Folder(name+string(rest[:slash+1]), i, end)
+			_, i = s.index.EntriesBelow(name+string(rest[:slash+1]), i, end)
 			continue
 		}
 		now, err := lstatIn(folder, string(rest))

@@ -321,7 +321,7 @@ func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.
 		}
 		below := at
 		below.path = at.path + part + "/"
-		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
+		below.lo, below.hi = s.index.EntriesBelow(below.path, i, at.hi)
 		if there && names[n].mode.IsDir() {
 			seen[n] = true
 			err = s.enterInParallel(ctx, aside, dir, names[n], below)

@@ -122,10 +122,10 @@ func (s *Scan) changedRanges(at folderRange, changed []string) []entryRange {
 	}
 	var list []entryRange
 	for _, name := range changed {
-		if lo, hi := s.index.Named(at.path+name, at.lo, at.hi); lo < hi {
+		if lo, hi := s.index.EntriesOf(at.path+name, at.lo, at.hi); lo < hi {
 			list = append(list, entryRange{lo, hi})
 		}
-		if lo, hi := s.index.Folder(at.path+name+"/", at.lo, at.hi); lo < hi {
+		if lo, hi := s.index.EntriesBelow(at.path+name+"/", at.lo, at.hi); lo < hi {
 			list = append(list, entryRange{lo, hi})
 		}
 	}

@@ -59,7 +59,7 @@ func (o CommitOptions) Encode(tree Tree, base Base) ([]byte, error) {
 			return nil, fmt.Errorf("sign the commit: %w", err)
 		}
 	}
-	text, err := objects.Encoded(commit.Encode)
+	text, err := objects.EncodeObject(commit.Encode)
 	if err != nil {
 		return nil, fmt.Errorf("write the commit: %w", err)
 	}
@@ -68,7 +68,7 @@ func (o CommitOptions) Encode(tree Tree, base Base) ([]byte, error) {
 
 // sign adds a signature to commit. with signs its text.
 func sign(commit *object.Commit, with func([]byte) (string, error)) error {
-	text, err := objects.Encoded(commit.EncodeWithoutSignature)
+	text, err := objects.EncodeObject(commit.EncodeWithoutSignature)
 	if err != nil {
 		return err
 	}

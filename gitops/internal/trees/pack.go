@@ -12,7 +12,7 @@ import (
 // WritePack writes a packfile without deltas. It contains the objects of cs.Tree that the base
 // lacks.
 func (s *Store) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
-	ids, err := s.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
+	ids, err := s.objects.AddedObjects(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
 	if err == nil {
 		err = s.objects.WritePack(ctx, ids, w)
 	}

@@ -150,9 +150,9 @@ func (a *attributes) requireQuickPatterns(paths []string) error {
 
 // treeAttributes returns the attributes that the .gitattributes files of a tree give.
 func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
-	folders := w.objects.Folders(tree)
+	cached := w.objects.CachedTree(tree)
 	return w.attributesBy(func(file string) ([]byte, error) {
-		e, err := folders.Find(file)
+		e, err := cached.Find(file)
 		if err != nil {
 			return nil, err
 		}

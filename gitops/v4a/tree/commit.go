@@ -202,7 +202,7 @@ func (c *commit) saveOld(s *step) (swapped bool, err error) {
 		return true, s.compareOld()
 	}
 	err = c.moveOldAside(s)
-	if !errors.Is(err, fs.ErrNotExist) { // nil, too: the old file has been renamed
+	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	if c.removedUnderOtherName(s) {

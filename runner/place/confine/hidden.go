@@ -18,7 +18,7 @@ type hiddenFiles struct {
 // HideSecretFiles finds the files with secrets in the checkout and in policy.writable, and hides them from
 // commands. A resumed run uses the earlier result, because the agent may have changed files since.
 func (s *Sandboxes) HideSecretFiles(ctx context.Context) error {
-	s.borrowed = guard.Borrowed(s.Root)
+	s.borrowed = guard.BorrowedObjectFolders(s.Root)
 	switch {
 	case s.isUnconfined():
 		return nil // unconfined commands can read everything
@@ -38,7 +38,7 @@ func (s *Sandboxes) HideFilesFromSetup(ctx context.Context) error {
 		return err
 	}
 	existed := slices.ContainsFunc(s.hidden.Found, func(secret grants.Secret) bool { return secret.Existed })
-	if !existed || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
+	if mayBeVisible := existed && s.level() == sandbox.LevelLandlock; !mayBeVisible { // Landlock cannot hide a file in every place
 		return nil
 	}
 	_, _, err := s.probeConfinement(ctx, AgentPlace().egressCommands(), nil)
