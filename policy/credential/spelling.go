@@ -33,9 +33,10 @@ func encodedForms(text, replacement string, credential int) []needle {
 	for _, around := range [][2]string{{":", ""}, {"", ":"}, {"", ""}} {
 		for offset := range 3 {
 			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-				inner, innerInstead := around[0]+text+around[1], around[0]+replacement+around[1]
-				add(independentBase64(encoding, inner, offset, true), independentBase64(encoding, innerInstead, offset, true))
-				add(independentBase64(encoding, inner, offset, false), independentBase64(encoding, innerInstead, offset, false))
+				atEnd, within := independentBase64(encoding, around[0]+text+around[1], offset)
+				atEndInstead, withinInstead := independentBase64(encoding, around[0]+replacement+around[1], offset)
+				add(atEnd, atEndInstead)
+				add(within, withinInstead)
 			}
 		}
 	}
@@ -117,15 +118,12 @@ func withoutHTMLEscapes(quoted string) string {
 	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(quoted)
 }
 
-// independentBase64 returns the letters of text's base64 that depend on text alone. offset is the number of
-// bytes before text in its group of three. With includeLast, nothing follows text, so the last letter is
-// included.
-func independentBase64(encoding *base64.Encoding, text string, offset int, includeLast bool) string {
+// independentBase64 returns the letters of text's base64 that depend on text alone: atEnd if nothing follows
+// text, and within, mostly without the last letter, if unknown bytes follow. offset is the number of bytes
+// before text in its group of three.
+func independentBase64(encoding *base64.Encoding, text string, offset int) (atEnd, within string) {
 	const bitsOfByte, bitsOfLetter = 8, 6
 	encoded := encoding.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", offset) + text))
 	first := (offset*bitsOfByte + bitsOfLetter - 1) / bitsOfLetter
-	if includeLast {
-		return encoded[first:]
-	}
-	return encoded[first : (offset+len(text))*bitsOfByte/bitsOfLetter]
+	return encoded[first:], encoded[first : (offset+len(text))*bitsOfByte/bitsOfLetter]
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -104,13 +105,11 @@ func (s *Sandbox) Explain(c *RefusalClues, failed Status) string {
 	if s.Level() == LevelNone || c == nil || failed.ExitCode == 0 {
 		return ""
 	}
-	if strings.EqualFold(failed.Signal, "bad system call") {
-		c.seen["Operation not permitted"] = true
-	}
 	var notes strings.Builder
 	for _, r := range refusals {
 		impossible := r.onlyOwnNetwork && s.hasMachineNetwork || r.onlyWithOverlay && s.tree == ""
-		if impossible || !c.seen[r.messages[0]] {
+		seen := c.seen[r.messages[0]] || slices.Contains(r.messages, strings.ToLower(failed.Signal)) // "bad system call" is one
+		if impossible || !seen {
 			continue
 		}
 		notes.WriteString("Note: \"" + r.messages[0] + "\" was probably the sandbox (" + r.layer + "): " + r.advice + ".")

@@ -36,18 +36,7 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	}
 	found := map[string]bool{}
 	err := r.searchWindows(from, func(text string) {
-		for _, f := range r.forms {
-			if !found[f.name] && strings.Contains(text, f.text) {
-				found[f.name] = true
-			}
-		}
-		if r.encodedFinder != nil {
-			r.encodedFinder().find(text, func(f finding) {
-				if f.whole {
-					found[f.spelling.name] = true
-				}
-			})
-		}
+		r.addValueNames(found, text)
 		for _, s := range shapesIn(text) {
 			if !known[text[s.start:s.end]] {
 				found[s.replacement[len("[secret "):len(s.replacement)-1]] = true
@@ -57,10 +46,23 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
 	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// addValueNames adds the names of the values in text to found.
+func (r *Redactor) addValueNames(found map[string]bool, text string) {
+	for _, f := range r.forms {
+		if !found[f.name] && strings.Contains(text, f.text) {
+			found[f.name] = true
+		}
+	}
+	if r.encodedFinder != nil {
+		r.encodedFinder().find(text, func(f finding) {
+			if f.whole {
+				found[f.spelling.name] = true
+			}
+		})
+	}
 }
 
 // searchWindows reads from in overlapping pieces and calls search with each. The overlap is longer than any

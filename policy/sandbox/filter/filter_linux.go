@@ -132,19 +132,20 @@ func argumentRules(o Options) []rule {
 
 // Programs returns the filters for the kernel. The kernel runs all of them for each system call, and
 // the strictest answer counts.
-func Programs(o Options) (stage.Filters, error) {
-	filters, permit := []stage.Filter{}, newPermit()
-	for _, program := range [][]bpf.Instruction{
-		architectureFilter, callsFilter(o), assemble(argumentRules(o)), setidFilter(report, &permit), setidFilter(refuseEPERM, nil),
-	} {
-		raw, err := bpf.Assemble(program)
+func Programs(o Options) (filters stage.Filters, err error) {
+	for _, program := range [][]bpf.Instruction{architectureFilter, callsFilter(o), assemble(argumentRules(o))} {
+		packed, err := pack(program)
 		if err != nil {
-			return stage.Filters{}, fmt.Errorf("assemble a seccomp filter: %w", err)
+			return filters, err
 		}
-		filters = append(filters, pack(raw))
+		filters.All = append(filters.All, packed)
 	}
-	first := len(filters) - 2
-	return stage.Filters{All: filters[:first], AskSetid: filters[first], Permit: permit, RefuseSetid: filters[first+1]}, nil
+	filters.Permit = newPermit()
+	if filters.AskSetid, err = pack(setidFilter(report, &filters.Permit)); err != nil {
+		return filters, err
+	}
+	filters.RefuseSetid, err = pack(setidFilter(refuseEPERM, nil))
+	return filters, err
 }
 
 func newPermit() [2]uint32 {
@@ -153,13 +154,18 @@ func newPermit() [2]uint32 {
 	return [2]uint32{binary.NativeEndian.Uint32(random[:4]), binary.NativeEndian.Uint32(random[4:])}
 }
 
-func pack(program []bpf.RawInstruction) stage.Filter {
-	packed := make(stage.Filter, 0, len(program)*stage.InstructionSize)
-	for _, i := range program {
+// pack returns a program in the kernel's format.
+func pack(program []bpf.Instruction) (stage.Filter, error) {
+	raw, err := bpf.Assemble(program)
+	if err != nil {
+		return nil, fmt.Errorf("assemble a seccomp filter: %w", err)
+	}
+	packed := make(stage.Filter, 0, len(raw)*stage.InstructionSize)
+	for _, i := range raw {
 		packed = append(binary.NativeEndian.AppendUint16(packed, i.Op), i.Jt, i.Jf)
 		packed = binary.NativeEndian.AppendUint32(packed, i.K)
 	}
-	return packed
+	return packed, nil
 }
 
 // architectureFilter kills callers with another architecture's numbers, and rejects calls newer
