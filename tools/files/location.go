@@ -190,9 +190,9 @@ func (o Options) rulesFor(location location) (walk.Rules, error) {
 	return o.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, location.path)))
 }
 
-// resolveTarget follows the links in an absolute path. inside is the same path relative to the working directory, as are
-// both results. If the path can be resolved, both are its target. If a link leads out of the working directory, target,
-// the path to open, is inside, and leadsTo is where the link leads. Otherwise both are inside.
+// resolveTarget follows the links in an absolute path. inside is the same path relative to the working directory; the
+// results are relative, too. target is the path to open, and leadsTo the path behind the links. They differ only if a
+// link leads out of the working directory: then target is inside. A path that cannot be resolved stays as it is.
 func (o Options) resolveTarget(path, inside string) (target, leadsTo string) {
 	target, err := o.Dir.Resolve(path)
 	if err == nil {

@@ -84,40 +84,46 @@ const (
 
 // suggestNames adds similar names in the same folder to err, if that is the refusal of a missing file.
 func (o Options) suggestNames(name string, err error) error {
-	refused, isRefusal := errors.AsType[refusal](err)
-	if !isRefusal || refused != refuseOpen("file", name, fs.ErrNotExist) {
+	missing := refuseOpen("file", name, fs.ErrNotExist)
+	if !errors.Is(err, missing) {
 		return err
 	}
+	similar := o.similarNames(name)
+	if len(similar) == 0 {
+		return err
+	}
+	return missing + refusal("; did you mean "+strings.Join(similar[:min(len(similar), maxSuggestions)], ", ")+"?")
+}
+
+// similarNames returns the paths of files with similar names in the same folder, sorted. It returns only files that
+// commands can see.
+func (o Options) similarNames(name string) (similar []string) {
 	folder, base := filepath.Split(filepath.Clean(name))
 	folderLocation, notFound := o.locate(cmp.Or(folder, "."))
 	if notFound != nil {
-		return err
+		return nil
 	}
 	defer folderLocation.close()
 	dir, notOpen := folderLocation.root.OpenFile(folderLocation.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if notOpen != nil {
-		return err
+		return nil
 	}
 	defer dir.Close()
 	if folderLocation.rootPath != "" || folderLocation.refuseHidden(dir) != nil {
-		return err
+		return nil
 	}
 	entries, _ := dir.ReadDir(maxLookedAt)
-	var similar []string
 	for _, entry := range entries {
 		if inGitDirectory(entry.Name()) || !isSimilarName(entry.Name(), base) {
 			continue
 		}
-		if found, notFound := o.locate(folder + entry.Name()); notFound == nil { // commands can see the file
+		if found, notFound := o.locate(folder + entry.Name()); notFound == nil {
 			found.close()
 			similar = append(similar, oneLine(folder+entry.Name()))
 		}
 	}
-	if len(similar) == 0 {
-		return err
-	}
 	slices.Sort(similar)
-	return refused + refusal("; did you mean "+strings.Join(similar[:min(len(similar), maxSuggestions)], ", ")+"?")
+	return similar
 }
 
 // isSimilarName reports whether one of two names contains the other, ignoring case. A very short name must not be the

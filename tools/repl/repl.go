@@ -91,7 +91,7 @@ func (r *Repl) Tools() []tools.Tool {
 func (r *Repl) reset(context.Context, tools.Call) (tools.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop(false)
+	r.stop()
 	return tools.Result{Output: "The kernel was ended. The next call of js_repl starts a new one, without bindings."}, nil
 }
 
@@ -108,7 +108,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.reset {
-		r.stop(false)
+		r.stop()
 	}
 	remark, problem := r.ensureKernel()
 	if problem != "" {
@@ -121,7 +121,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	r.interruptedCalls.Go(tools.ScriptCallsOf(ctx).Wait)
 	result.Output = remark + result.Output
 	if unusable {
-		r.stop(false) // this result tells the model
+		r.stop() // this result tells the model
 	}
 	return result, err
 }
@@ -131,7 +131,8 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 func (r *Repl) ensureKernel() (remark, problem string) {
 	if r.kernel != nil && r.kernel.Exited() {
 		remark = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.describeEnd())
-		r.stop(true)
+		r.stop()
+		r.lost = true
 	}
 	if r.kernel == nil {
 		if words := r.options.whyNoKernel(); words != "" {
@@ -150,13 +151,12 @@ func (r *Repl) ensureKernel() (remark, problem string) {
 	return remark, ""
 }
 
-// stop stops the kernel, if there is one, and waits for its end. lost means that the next call must tell the model that
-// earlier definitions are lost.
-func (r *Repl) stop(lost bool) {
+// stop stops the kernel, if there is one, and waits for its end. The model knows that earlier definitions are lost.
+func (r *Repl) stop() {
 	if r.kernel != nil {
 		r.kernel.stop()
 	}
-	r.kernel, r.lost = nil, lost
+	r.kernel, r.lost = nil, false
 }
 
 // Close stops the kernel. No call may be in progress, not even one by a script.
@@ -164,5 +164,5 @@ func (r *Repl) Close() {
 	r.interruptedCalls.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop(false)
+	r.stop()
 }

@@ -110,16 +110,16 @@ func (r *runningCell) awaitMark(markSeen <-chan struct{}) {
 
 // endKernel stops the kernel of an unfinished cell, and returns a text that tells the model why.
 func (r *runningCell) endKernel(timedOut bool) string {
-	const gone = " The next call starts a new one; what was defined is gone. What the code had done by then is done. It printed:\n"
+	const consequence = " The next call starts a new one; what was defined is gone. What the code had done by then is done. It printed:\n"
 	if timedOut {
 		r.stop()
-		return fmt.Sprintf("js_repl took longer than %s, and its kernel was ended. If it needs longer, say so in the first line: %s timeout_ms=60000.%s", r.timeout, pragma, gone)
+		return fmt.Sprintf("js_repl took longer than %s, and its kernel was ended. If it needs longer, say so in the first line: %s timeout_ms=60000.%s", r.timeout, pragma, consequence)
 	}
 	if r.sentInvalid || !r.exitsSoon() {
 		r.stop()
-		return "js_repl failed: the code used the kernel's own pipe, and the kernel was ended." + gone
+		return "js_repl failed: the code used the kernel's own pipe, and the kernel was ended." + consequence
 	}
-	return fmt.Sprintf("js_repl failed: its kernel %s.%s", r.describeEnd(), gone)
+	return fmt.Sprintf("js_repl failed: its kernel %s.%s", r.describeEnd(), consequence)
 }
 
 // exitsSoon reports whether the kernel exits by itself within endWait.
