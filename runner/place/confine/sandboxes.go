@@ -155,22 +155,22 @@ func (s *Sandboxes) MakeFolders() error {
 	return nil
 }
 
-// CheckOthersConfinable returns an error if setup and checks cannot be confined to their hosts, or secrets
-// not be protected. It tests nothing that SettleConfinement tested for the agent.
+// CheckOthersConfinable returns an error if setup and checks cannot be confined to their hosts, or if secrets
+// cannot be protected. SettleConfinement has tested the same for the agent.
 func (s *Sandboxes) CheckOthersConfinable(ctx context.Context) error {
-	by, found := s.FirstProxied()
-	if !found || by.By == egress.Agent { // the agent's was tried before
+	proxied, found := s.FirstProxied()
+	if !found || proxied.Name == egress.Agent {
 		return nil
 	}
-	_, _, err := s.probeConfinement(ctx, by, nil)
+	_, _, err := s.probeConfinement(ctx, proxied, nil)
 	return err
 }
 
 // MostConfined returns a place that needs the strongest confinement of the job: with a proxy, if
 // any command has one or there are secrets.
 func (s *Sandboxes) MostConfined() Place {
-	by, _ := s.FirstProxied()
-	return probePlace(by)
+	proxied, _ := s.FirstProxied()
+	return probePlace(proxied)
 }
 
 // probePlace returns a place to try the confinement of commands.
@@ -180,7 +180,7 @@ func probePlace(like egress.Commands) Place {
 
 // egressCommands returns the place's commands as egress.Control needs them.
 func (p Place) egressCommands() egress.Commands {
-	return egress.Commands{By: p.Scratch, Network: p.Network, Key: p.Key, Kind: p.CommandKind}
+	return egress.Commands{Name: p.Scratch, Network: p.Network, Key: p.Key, Kind: p.CommandKind}
 }
 
 // probeConfinement finds out how commands with the network and secrets of like can be confined, and whether in
@@ -306,11 +306,11 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 		o.CachesFrom = o.EarlierScratch[0]
 	}
 	o.Sharing = s.sharing(p, o.Overlay != "")
-	by := p.egressCommands()
-	if s.Proxied(by) {
-		o.Network, o.Serve = sandbox.NetworkProxied, s.ServeHosts(by)
+	commands := p.egressCommands()
+	if s.Proxied(commands) {
+		o.Network, o.Serve = sandbox.NetworkProxied, s.ServeHosts(commands)
 	}
-	config := s.ClientConfigOf(by)
+	config := s.ClientConfigOf(commands)
 	o.Replacements, o.Variables = config.Overrides, config.Env
 	if config.Folder != "" {
 		o.Readable = append(o.Readable, config.Folder)

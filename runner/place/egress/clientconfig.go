@@ -100,9 +100,9 @@ func (c *Control) authoritiesFor(kind string) []byte {
 
 // ClientConfigOf returns the client configuration of commands. Without a proxy, secrets are
 // useless: it then has only Maven settings without secrets, or nothing.
-func (c *Control) ClientConfigOf(by Commands) ClientConfig {
-	config := c.setup.clientConfigs[by.Kind]
-	if c.Proxied(by) {
+func (c *Control) ClientConfigOf(commands Commands) ClientConfig {
+	config := c.setup.clientConfigs[commands.Kind]
+	if c.Proxied(commands) {
 		return config
 	}
 	settings := mavenSettingsIn(c.Environ.Home())

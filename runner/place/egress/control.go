@@ -32,7 +32,7 @@ type Control struct {
 
 // Commands describes commands that use the network.
 type Commands struct {
-	By      string      // the name of the commands in events
+	Name    string      // of the commands, in events
 	Network job.Network // zero for that of the job's policy
 	Key     string      // the job's key that sets Network
 	Kind    string      // decides which secrets they get, such as job.CommandsAgent; "" for none
@@ -42,7 +42,7 @@ type Commands struct {
 const Agent = "agent"
 
 // agentCommands describes the agent's commands.
-var agentCommands = Commands{By: Agent, Kind: job.CommandsAgent}
+var agentCommands = Commands{Name: Agent, Kind: job.CommandsAgent}
 
 // CommandEnv returns the environment of commands: allowed variables and the job's additions.
 func (c *Control) CommandEnv() []string {

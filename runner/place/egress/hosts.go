@@ -19,32 +19,32 @@ import (
 
 // ServeHosts returns a function that starts the proxy of commands. The proxy allows the listed
 // hosts and those of secrets. The returned function stops it.
-func (c *Control) ServeHosts(by Commands) func(net.Listener) func() {
+func (c *Control) ServeHosts(commands Commands) func(net.Listener) func() {
 	return func(l net.Listener) func() {
-		served := proxy.Start(l, c.proxyOptions(by, c.credentialsOf(by)))
+		served := proxy.Start(l, c.proxyOptions(commands, c.credentialsOf(commands)))
 		return func() {
 			served.Close()
-			c.recordFinalUses(by.By)
+			c.recordFinalUses(commands.Name)
 		}
 	}
 }
 
 // proxyOptions returns the options of the commands' proxy. A wrong list or machine proxy was reported
 // before the run; if one remains, the proxy allows nothing.
-func (c *Control) proxyOptions(by Commands, credentials credential.Set) proxy.Options {
-	list, err := by.Network.ReachList()
-	via, errVia := c.machineProxyFunc(by.Network)
+func (c *Control) proxyOptions(commands Commands, credentials credential.Set) proxy.Options {
+	list, err := commands.Network.ReachList()
+	via, errVia := c.machineProxyFunc(commands.Network)
 	if err != nil || errVia != nil {
 		list, credentials = nil, nil
 	}
 	return proxy.Options{
-		Hosts:   policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: credentials},
-		Observe: func(asked proxy.Request) error { return c.recordRequest(by.By, asked) },
+		Hosts:   policy.Hosts{List: list, Key: commands.Key, Rules: c.Rules, Credentials: credentials},
+		Observe: func(asked proxy.Request) error { return c.recordRequest(commands.Name, asked) },
 		Via:     via,
-		Roots:   c.Authorities.RootsFor(slices.Concat(by.Network.Allow, hostsOfSecrets(c.secretsOf(by)))),
+		Roots:   c.Authorities.RootsFor(slices.Concat(commands.Network.Allow, hostsOfSecrets(c.secretsOf(commands)))),
 
 		Authority: c.setup.authority,
-		Used:      func(name string, to reach.Target) error { return c.countUse(by.By, name, to) },
+		Used:      func(name string, to reach.Target) error { return c.countUse(commands.Name, name, to) },
 	}
 }
 
@@ -82,17 +82,11 @@ type hosts struct {
 	refused    int                             // refusals that are recorded
 }
 
-// recordRequest records a request to a host if it is new, before the request takes effect. The error
-// refuses the request. It also queues refusals for the model.
+// recordRequest records a request to a host if it is new, before the request takes effect. It also queues
+// refusals for the model. The proxy refuses the request if recordRequest returns an error.
 func (c *Control) recordRequest(by string, asked proxy.Request) error {
 	asked.Request = clip.Bytes(c.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
-	event := transcript.HostRequest{
-		Sandbox: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: c.Record.Redact(asked.Reason), Remedy: asked.JobChange, Via: c.Record.Redact(asked.Via),
-	}
-	if event.Via != "" {
-		event.Reason += proxyRemark(asked)
-	}
+	event := c.hostEvent(by, asked)
 	h := &c.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,16 +100,33 @@ func (c *Control) recordRequest(by string, asked proxy.Request) error {
 	case h.counts[kind] == maxRecordedHosts:
 		return c.handleUnrecordable(kind)
 	}
+	h.count(event, kind)
+	event.Request = asked.Request // the event of all equal requests shows the first one
+	return c.Record.Append(event)
+}
+
+// hostEvent returns the event of a request, without its Request. It redacts texts that commands chose.
+func (c *Control) hostEvent(by string, asked proxy.Request) transcript.HostRequest {
+	event := transcript.HostRequest{
+		Sandbox: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+		Rule: asked.Rule, Reason: c.Record.Redact(asked.Reason), Remedy: asked.JobChange, Via: c.Record.Redact(asked.Via),
+	}
+	if event.Via != "" {
+		event.Reason += proxyRemark(asked)
+	}
+	return event
+}
+
+// count counts a new event. The caller holds the lock.
+func (h *hosts) count(event transcript.HostRequest, kind requestKind) {
 	if h.seen == nil {
 		h.seen, h.counts = make(map[transcript.HostRequest]bool), make(map[requestKind]int)
 	}
 	h.seen[event] = true
 	h.counts[kind]++
-	if !asked.Allowed {
+	if !event.Allowed {
 		h.refused++
 	}
-	event.Request = asked.Request // the event of all equal requests shows the first one
-	return c.Record.Append(event)
 }
 
 // proxyRemark returns a remark on a request that goes through the machine's proxy.

@@ -78,7 +78,7 @@ func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), "secret-wo") || !strings.Contains(err.Error(), strings.ToUpper(test.variable[:4]))) {
 				t.Errorf("the message is %v", err)
 			}
-			o := s.proxyOptions(Commands{Key: "setup[1].network", Network: inheriting, By: "setup"}, nil)
+			o := s.proxyOptions(Commands{Key: "setup[1].network", Network: inheriting, Name: "setup"}, nil)
 			target := reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}
 			must.Same(t, test.usable, o.Hosts.Decide(target).Allowed, "what is listed is let through")
 			must.None(t, s.Record.Warnings(), "warned")

@@ -61,30 +61,30 @@ func (c *Control) withPlaceholders() (credential.Set, error) {
 
 // credentialsOf returns all credentials of the run for commands. Those that the commands do not get
 // are marked Denied: a request with their placeholder is refused instead of sent.
-func (c *Control) credentialsOf(by Commands) credential.Set {
+func (c *Control) credentialsOf(commands Commands) credential.Set {
 	set := slices.Clone(c.setup.credentials)
 	for i, each := range set {
-		set[i].Denied = !hasSecret(c.secretsOf(by), each.Name)
+		set[i].Denied = !hasSecret(c.secretsOf(commands), each.Name)
 	}
 	return set
 }
 
 // secretsOf returns the secrets that commands get. Without a proxied network they get none.
-func (c *Control) secretsOf(by Commands) []job.Secret {
-	network := c.networkOf(by)
+func (c *Control) secretsOf(commands Commands) []job.Secret {
+	network := c.networkOf(commands)
 	mayHaveProxy := network.HasList() || network.Mode == string(sandbox.NetworkLoopback)
 	if !mayHaveProxy {
 		return nil
 	}
-	return secretsForKind(c.Job, by.Kind)
+	return secretsForKind(c.Job, commands.Kind)
 }
 
 // networkOf returns the network of commands, by default that of the job's policy.
-func (c *Control) networkOf(by Commands) job.Network {
-	if by.Network.IsZero() {
+func (c *Control) networkOf(commands Commands) job.Network {
+	if commands.Network.IsZero() {
 		return c.Job.Policy.Network
 	}
-	return by.Network
+	return commands.Network
 }
 
 func hasSecret(secrets []job.Secret, name string) bool {
@@ -110,13 +110,13 @@ func hostsOfSecrets(secrets []job.Secret) (entries []job.AllowedHost) {
 }
 
 // Proxied reports whether commands use the network through agent-ci's proxy.
-func (c *Control) Proxied(by Commands) bool {
-	return c.networkOf(by).HasList() || len(c.secretsOf(by)) > 0
+func (c *Control) Proxied(commands Commands) bool {
+	return c.networkOf(commands).HasList() || len(c.secretsOf(commands)) > 0
 }
 
 // FirstProxied returns the job's first commands that need a proxy; the agent's come first. Secrets that no
 // command gets count too, because unconfined commands could read their files.
-func (c *Control) FirstProxied() (by Commands, found bool) {
+func (c *Control) FirstProxied() (commands Commands, found bool) {
 	all := c.allCommands()
 	for _, secret := range c.Job.Policy.Secrets {
 		for _, kind := range secret.Commands {
@@ -133,7 +133,7 @@ func (c *Control) FirstProxied() (by Commands, found bool) {
 // UnusableSecrets returns the names of secrets that no command can use.
 func (c *Control) UnusableSecrets() (names []string) {
 	for _, secret := range c.Job.Policy.Secrets {
-		usable := slices.ContainsFunc(c.allCommands(), func(by Commands) bool { return hasSecret(c.secretsOf(by), secret.Name) })
+		usable := slices.ContainsFunc(c.allCommands(), func(commands Commands) bool { return hasSecret(c.secretsOf(commands), secret.Name) })
 		if !usable {
 			names = append(names, secret.Name)
 		}

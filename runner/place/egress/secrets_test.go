@@ -51,7 +51,7 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 		"setup":                {Commands{Kind: job.CommandsSetup}, []string{"OF_SETUP"}, true},
 		"setup with a network": {Commands{Kind: job.CommandsSetup, Network: full}, nil, false},
 		"check":                {Commands{Kind: job.CommandsVerify}, nil, false},
-		"service":              {Commands{By: "service-db-agent"}, nil, false},
+		"service":              {Commands{Name: "service-db-agent"}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			variables := s.ClientConfigOf(test.commands).Env
