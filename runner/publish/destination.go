@@ -71,12 +71,12 @@ type tip struct {
 	pushed bool // the commit is in the repository that is pushed to
 }
 
-// tipOf returns a tip, or nil for no commit.
-func tipOf(info *forge.Commit, pushed bool) *tip {
-	if info == nil {
+// pushedTip returns a commit of the repository that is pushed to as a tip, or nil for no commit.
+func pushedTip(c *forge.Commit) *tip {
+	if c == nil {
 		return nil
 	}
-	return &tip{info, pushed}
+	return &tip{c, true}
 }
 
 // isForeign reports whether a person's commit is on the branch, which a change of base may not replace.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -110,7 +111,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, current BaseBranch) erro
 
 // mergeOnto returns the newest commit of the base branch, and the change merged onto it.
 func (f Forge) mergeOnto(ctx context.Context, p *Proposal, current BaseBranch) (base gitops.Base, moved *gitops.ChangeSet, err error) {
-	if err := f.Workspace.Fetch(ctx, f.Remote(), current.Tip, current.Relation != forge.Ahead); err != nil {
+	if err := f.Workspace.Fetch(ctx, f.Remote(), remote.FetchOptions{Commit: current.Tip, WithoutHistory: current.Relation != forge.Ahead}); err != nil {
 		return base, nil, err
 	}
 	if base, err = f.Workspace.Checkout().BaseAt(p.Base.Branch, current.Tip); err != nil {
@@ -202,7 +203,7 @@ func (f Forge) EarlierChange(
 		return nil, err
 	}
 	if !tip.MadeByRun() {
-		return nil, foreignCommitError(pull.Head, tipOf(tip, true))
+		return nil, foreignCommitError(pull.Head, pushedTip(tip))
 	}
 	before, change, err := f.fetchChange(ctx, tip, base)
 	if err == nil {
@@ -222,9 +223,9 @@ func (f Forge) EarlierChange(
 // fetchChange returns a run's commit as a change, and the base that it was made on.
 func (f Forge) fetchChange(ctx context.Context, tip *forge.Commit, base gitops.Base) (before gitops.Base, change *gitops.ChangeSet, err error) {
 	checkout, made := f.Workspace.Checkout(), tip.Parents[0]
-	unrelated := !checkout.HasCommit(made)
+	isUnrelated := !checkout.HasCommit(made)
 	for _, sha := range []string{made, tip.SHA} {
-		if err := f.Workspace.Fetch(ctx, f.Remote(), sha, unrelated); err != nil {
+		if err := f.Workspace.Fetch(ctx, f.Remote(), remote.FetchOptions{Commit: sha, WithoutHistory: isUnrelated}); err != nil {
 			return before, nil, err
 		}
 	}

@@ -74,7 +74,7 @@ func refuseOtherBase(pull *forge.PullRequest, branch string, base gitops.Base) e
 // tip returns the branch's tip on the forge.
 func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 	commit, err := intake.LookUpBranch(ctx, f.Repo, branch)
-	return tipOf(commit, true), err
+	return pushedTip(commit), err
 }
 
 // workflowsFolder is the folder whose files need more than push permission.
@@ -163,7 +163,7 @@ func (f Forge) switchCheckout(ctx context.Context, p *Proposal, commit string, o
 	if p.InCheckout != p.Change {
 		return
 	}
-	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // only a commit made by the forge is missing here
+	err := f.Workspace.Fetch(ctx, f.Remote(), remote.FetchOptions{Commit: commit}) // only a commit made by the forge is missing here
 	if err == nil {
 		out.whyNotSwitched, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -164,7 +165,7 @@ func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, befor
 			return intake.ForgeFailure("The branch "+branch+" cannot be made", err)
 		}
 	}
-	if err := f.Workspace.Fetch(ctx, to, commit, false); err != nil {
+	if err := f.Workspace.Fetch(ctx, to, remote.FetchOptions{Commit: commit}); err != nil {
 		return err
 	}
 	return f.push(ctx, p, to, commit, before, out)

@@ -39,14 +39,16 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	}
 	path, isLocal := target.Local()
 	isByPerson := localTip != nil && !localTip.MadeByRun()
-	if !isLocal || isByPerson {
-		return tipOf(localTip, false), nil
+	if isLocal && !isByPerson {
+		remoteTip, err := gitops.ReadTip(ctx, path, branch)
+		if err == nil && remoteTip != nil { // the push reports an error
+			return pushedTip(remoteTip), nil
+		}
 	}
-	remoteTip, err := gitops.ReadTip(ctx, path, branch)
-	if err != nil || remoteTip == nil { // the push reports the error
-		return tipOf(localTip, false), nil
+	if localTip == nil {
+		return nil, nil
 	}
-	return tipOf(remoteTip, true), nil
+	return &tip{Commit: localTip}, nil
 }
 
 // commitAndPush commits the change, switches the checkout to it, and pushes it if the origin is on this

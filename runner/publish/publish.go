@@ -17,13 +17,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Prepare checks before the first turn that a change of base can be published, when an obstacle has cost
-// nothing yet. destinationChosen means that the user chose the destination. It returns the key that signs the
-// commit, or nil.
+// Prepare checks that a change of base can be published, before the first turn costs anything. It returns the key
+// that signs the commit, or nil. If the user has not chosen the destination, Prepare also refuses a local one where
+// a pull request was most likely expected.
 func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Base, j *job.Job, destinationChosen bool) (*sshsig.Key, error) {
 	branch := t.Branch
 	if local, isLocal := to.(Local); isLocal && !destinationChosen {
-		if t.Issue != nil { // the user most likely expects a pull request
+		if t.Issue != nil {
 			return nil, NoTokenForIssue()
 		}
 		if to.publisher().Env.Token() != "" {

@@ -202,7 +202,7 @@ func TestNamesWhoMovedBranchDuringRepair(t *testing.T) {
 		"Greet\n\nAgent-CI-Run: 20260301T090000Z-0000000a\n": "skipped/other_run: Another run (20260301T090000Z-0000000a) pushed",
 		"begin\n": "skipped/foreign_commit: Branch agent-ci/t was reset during the repair, to commit 0123456789ab,",
 	} {
-		err := refuseOvertaken("agent-ci/t", tipOf(&forge.Commit{SHA: "0123456789abcdef", Message: message}, true))
+		err := refuseOvertaken("agent-ci/t", pushedTip(&forge.Commit{SHA: "0123456789abcdef", Message: message}))
 		must.Contain(t, err.Error(), want)
 	}
 }

@@ -9,19 +9,21 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// addMetadata adds labels and assignees that the job wants and the pull request lacks. It requests reviews if the pull
-// request is being opened. Failures are warnings. complete is false if a label or assignee could not be added.
-func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) (complete bool) {
+// addMetadata adds labels and assignees that the job wants and the pull request lacks. Failures are warnings. complete is
+// false if a label or assignee could not be added.
+func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest) (complete bool) {
 	labelErr := f.Repo.AddLabels(ctx, pull.Number, forge.MissingNames(wanted.Labels, pull.Labels))
 	f.warnIfUnset("labels", labelErr)
 	assigneeErr := f.Repo.AddAssignees(ctx, pull.Number, forge.MissingNames(wanted.Assignees, pull.Assignees))
 	f.warnIfUnset("assignees", assigneeErr)
-	complete = labelErr == nil && assigneeErr == nil
-	if !opening {
-		return complete
-	}
+	return labelErr == nil && assigneeErr == nil
+}
+
+// addReviewers requests reviews by users and teams ("organisation/team") of whom none is requested yet. Failures are
+// warnings.
+func (f Forge) addReviewers(ctx context.Context, wanted []string, pull *forge.PullRequest) {
 	var users, teams []string
-	for _, reviewer := range wanted.Reviewers {
+	for _, reviewer := range wanted {
 		if _, team, isTeam := strings.Cut(reviewer, "/"); isTeam {
 			teams = append(teams, team)
 		} else {
@@ -29,7 +31,6 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 		}
 	}
 	f.requestReviews(ctx, pull.Number, forge.MissingNames(users, pull.Reviewers), forge.MissingNames(teams, pull.Teams))
-	return complete
 }
 
 // requestReviews requests all reviews at once. GitHub refuses all if one name is invalid. Then each is

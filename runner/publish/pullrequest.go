@@ -153,7 +153,8 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, text pullText, out *
 		return intake.ForgeFailure("The pull request cannot be opened", err)
 	}
 	out.Pull, out.Operation = pull, "created"
-	complete := f.addMetadata(ctx, metadata, pull, true)
+	complete := f.addMetadata(ctx, metadata, pull)
+	f.addReviewers(ctx, metadata.Reviewers, pull)
 	text = f.syncComments(ctx, p, text, out)
 	if !complete {
 		text.Body = markUnfinished(text.Body, out.Commit, intake.UncommentedMark)
@@ -183,17 +184,23 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, text pullText, out *P
 // updatePull updates an open pull request. The body is written last, because it names the finished commit.
 func (f Forge) updatePull(ctx context.Context, p *Proposal, text pullText, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
-	wanted, madeDraft := p.isDraft(), isRunDraft(open)
-	isOpening, isIncomplete := hasMark(open.Body, intake.UnfinishedMark), hasMark(open.Body, intake.UncommentedMark)
-	if wanted {
+	isDraft, wasRunDraft := p.isDraft(), isRunDraft(open)
+	onlyOpened, isIncomplete := hasMark(open.Body, intake.UnfinishedMark), hasMark(open.Body, intake.UncommentedMark)
+	if isDraft {
 		if err := f.makeDraft(ctx, open, out); err != nil {
 			return err
 		}
 	}
-	complete := !isOpening && !isIncomplete || f.addMetadata(ctx, p.Job.PullRequest, open, isOpening) // a person may have removed what a complete one lacks
+	complete := true
+	if onlyOpened || isIncomplete { // from any other, a person may have removed a label on purpose
+		complete = f.addMetadata(ctx, p.Job.PullRequest, open)
+	}
+	if onlyOpened {
+		f.addReviewers(ctx, p.Job.PullRequest.Reviewers, open)
+	}
 	text = f.syncComments(ctx, p, text, out)
 	text.Body = body.KeepTicks(text.Body, open.Body)
-	if !wanted && madeDraft {
+	if wasRunDraft && !isDraft {
 		text.Body = f.makeReady(ctx, open, text.Body, out.Commit)
 	}
 	if !complete {

@@ -18,7 +18,7 @@ import (
 func TestRefusesPushesAgainstRules(t *testing.T) {
 	t.Parallel()
 	base := gitops.Base{SHA: "aa"}
-	absent, joined, earlier := (*tip)(nil), tipOf(&forge.Commit{SHA: "aa"}, true), tipOf(&forge.Commit{SHA: "bb"}, true)
+	absent, joined, earlier := (*tip)(nil), pushedTip(&forge.Commit{SHA: "aa"}), pushedTip(&forge.Commit{SHA: "bb"})
 	unsigned := job.PullRequest{}
 	signed := job.PullRequest{Commit: job.Commit{Sign: signSSH}}
 	byForge := job.PullRequest{Commit: job.Commit{Sign: signGitHub}}

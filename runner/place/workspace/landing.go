@@ -104,14 +104,15 @@ func (w *Workspace) revertIncomplete(ctx context.Context, l landing, why error) 
 	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.PartlyWritten {
 		l.Files = nil // none was written
 	}
-	anyIncomplete := changed == nil // others who change files may also empty some
+	incomplete := anyFile
 	if changed != nil {
+		incomplete = lastFile // others who change files may also empty some
 		why = &blockedError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
 	}
 	if errors.As(why, new(*gitops.HeadMovedError)) {
 		why = &blockedError{why: "others switched to another branch, or renamed one"}
 	}
-	if err := w.revertFailed(ctx, l, anyIncomplete); err != nil {
+	if err := w.revertFailed(ctx, l, incomplete); err != nil {
 		w.delivery.isPartial = true
 		w.rec.Warn("half_in_checkout", "The part of the change in the checkout could not be removed: %v.", err)
 		return fmt.Errorf("%w; %w", why, err)
@@ -149,7 +150,7 @@ func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
 	if _, err := w.readPack(ctx, w.rec.Directory, record.PackFile, l.Tree); err != nil {
 		return err
 	}
-	partial, ownPaths, err := w.findLanded(ctx, l, false)
+	partial, ownPaths, err := w.findLanded(ctx, l, lastFile)
 	if err != nil {
 		return err
 	}
@@ -185,11 +186,11 @@ func (w *Workspace) actionsOfOthers(ctx context.Context, l landing, partial *git
 }
 
 // revertFailed reverts a landing that failed in this process.
-func (w *Workspace) revertFailed(ctx context.Context, l landing, anyIncomplete bool) error {
+func (w *Workspace) revertFailed(ctx context.Context, l landing, incomplete incompleteFiles) error {
 	if len(l.Files) == 0 {
 		return w.revertLanding(ctx, l, nil, nil)
 	}
-	partial, ownPaths, err := w.findLanded(ctx, l, anyIncomplete)
+	partial, ownPaths, err := w.findLanded(ctx, l, incomplete)
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
@@ -213,11 +214,18 @@ func (w *Workspace) revertLanding(ctx context.Context, l landing, partial *gitop
 	return nil
 }
 
+// incompleteFiles tells which files of an interrupted landing may be incomplete.
+type incompleteFiles int
+
+const (
+	lastFile incompleteFiles = iota // after a kill, because files are written in the order of their paths
+	anyFile                         // after an error of git, which continues after a file that it could not write
+)
+
 // findLanded finds what a landing wrote. partial contains all changed paths of the checkout.
 // ownPaths lists those that the landing wrote, deleted or began to write. Any other path was
-// written by somebody else. Files are written in the order of their paths, so after a kill only the last
-// one can be incomplete. With anyIncomplete each one can: git goes on after a file that it could not write.
-func (w *Workspace) findLanded(ctx context.Context, l landing, anyIncomplete bool) (partial *gitops.ChangeSet, ownPaths []string, err error) {
+// written by somebody else.
+func (w *Workspace) findLanded(ctx context.Context, l landing, incomplete incompleteFiles) (partial *gitops.ChangeSet, ownPaths []string, err error) {
 	landed := make(map[string]landedFile, len(l.Files))
 	for _, file := range l.Files {
 		landed[string(file.Path)] = file
@@ -244,7 +252,7 @@ func (w *Workspace) findLanded(ctx context.Context, l landing, anyIncomplete boo
 			ownPaths = append(ownPaths, file.Path)
 		}
 		isWritten := isComplete && !isDeleted
-		if isWritten && !anyIncomplete {
+		if isWritten && incomplete == lastFile {
 			mayBeIncomplete = false
 		}
 	}

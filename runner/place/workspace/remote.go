@@ -63,20 +63,20 @@ func DownloadLFS(from remote.Remote) gitops.FetchLFS {
 	}
 }
 
-// Fetch fetches a commit unless it exists. unrelated means that its history is not fetched.
-func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, unrelated bool) error {
-	if w.checkout.HasCommit(sha) {
+// Fetch fetches the commit of the options unless it exists. It sets their Have to the base.
+func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, o remote.FetchOptions) error {
+	if w.checkout.HasCommit(o.Commit) {
 		return nil
 	}
 	into, err := w.Store()
 	if err != nil {
 		return err
 	}
-	options := remote.FetchOptions{Commit: sha, Have: w.base.SHA, WithoutHistory: unrelated}
-	err = RetryUnreachable(ctx, func() error { return remote.Fetch(ctx, from, into, options) })
+	o.Have = w.base.SHA
+	err = RetryUnreachable(ctx, func() error { return remote.Fetch(ctx, from, into, o) })
 	w.checkout.ReloadObjects()
 	if err != nil {
-		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", clip.SHA(sha), from.Name()), err)
+		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", clip.SHA(o.Commit), from.Name()), err)
 	}
 	return nil
 }

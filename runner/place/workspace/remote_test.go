@@ -31,17 +31,17 @@ func TestFetchesMissingCommit(t *testing.T) {
 	repo.Write("README", "later\n")
 	repo.Commit("later")
 	tip := repo.Git("rev-parse", "HEAD")
-	must.Do(t, w.Fetch(t.Context(), at("/nowhere"), w.Base().SHA, false)) // which asks nobody
+	must.Do(t, w.Fetch(t.Context(), at("/nowhere"), remote.FetchOptions{Commit: w.Base().SHA})) // which asks nobody
 	if w.checkout.HasCommit(tip) {
 		t.Fatal("it is here already")
 	}
-	must.Do(t, w.Fetch(t.Context(), at(repo.Dir), tip, false))
+	must.Do(t, w.Fetch(t.Context(), at(repo.Dir), remote.FetchOptions{Commit: tip}))
 	must.Same(t, true, w.checkout.HasCommit(tip), "it did not come")
 	if got := w.Base(); got.SHA == tip {
 		t.Error("the base moved")
 	}
-	outcometest.Want(t, w.Fetch(t.Context(), at(repo.Dir), strings.Repeat("12", 20), true), "git", "121212121212", repo.Dir)
-	outcometest.Want(t, w.Fetch(t.Context(), at(repo.Dir+"-gone"), strings.Repeat("12", 20), true), "not_found")
+	outcometest.Want(t, w.Fetch(t.Context(), at(repo.Dir), remote.FetchOptions{Commit: strings.Repeat("12", 20), WithoutHistory: true}), "git", "121212121212", repo.Dir)
+	outcometest.Want(t, w.Fetch(t.Context(), at(repo.Dir+"-gone"), remote.FetchOptions{Commit: strings.Repeat("12", 20), WithoutHistory: true}), "not_found")
 }
 
 func cloneOf(dir, into string) (string, error) {

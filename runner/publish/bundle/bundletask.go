@@ -55,7 +55,7 @@ func refuseForksRun(e intake.Event) error {
 }
 
 // knownJob returns the configuration of the commit that is checked out. On a pull request's event, the pull
-// request's author may have written that commit. Then only this half's own inputs count.
+// request's author may have written that commit. Then only the second half's own inputs count.
 func (h SecondHalf) knownJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
 		return h.loadTemplate(ctx)
@@ -103,7 +103,7 @@ func (k knownTask) requester() actions.Account {
 	return e.Sender
 }
 
-// verifyDestination checks the proposal's destination with this half's own knowledge, and sets the base
+// verifyDestination checks the proposal's destination with the second half's own knowledge, and sets the base
 // branch. branchNamed is the base branch that the bundle names, or "" for a detached HEAD.
 func (k knownTask) verifyDestination(ctx context.Context, to publish.Forge, branchNamed string, p *publish.Proposal) error {
 	in := to.Repo
@@ -133,7 +133,7 @@ func (k knownTask) readPull(ctx context.Context, in forge.Repository) (*forge.Pu
 	return nil, nil
 }
 
-// baseBranch returns the base branch for the pull request. It must be a branch that this half knows by itself.
+// baseBranch returns the base branch for the pull request. It must be a branch that the second half knows by itself.
 func (k knownTask) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, branchNamed string, p *publish.Proposal) (string, error) {
 	known, knownReason, err := k.knownBases(ctx, in, pull)
 	if err != nil {
@@ -190,7 +190,7 @@ func (k knownTask) refuseOtherTask(repository string, pull *forge.PullRequest, t
 	return nil
 }
 
-// refuseOtherJob compares the bundle's issue and job name with this half's job. It is for runs without a task
+// refuseOtherJob compares the bundle's issue and job name with the second half's job. It is for runs without a task
 // in the event.
 func (k knownTask) refuseOtherJob(repository string, t intake.Task) error {
 	fits := k.isKeyOfJob(t.Key)

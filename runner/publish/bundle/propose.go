@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
@@ -77,7 +78,7 @@ func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p 
 func (h SecondHalf) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
 	spec := gitops.BaseSpec{SHA: sha}
 	err := h.Workspace.SetBase(ctx, spec)
-	if errors.As(err, new(*gitops.UnknownBaseError)) && h.Workspace.Fetch(ctx, from.Remote(), sha, true) == nil {
+	if errors.As(err, new(*gitops.UnknownBaseError)) && h.Workspace.Fetch(ctx, from.Remote(), remote.FetchOptions{Commit: sha, WithoutHistory: true}) == nil {
 		err = h.Workspace.SetBase(ctx, spec)
 	}
 	return h.Workspace.Base(), workspace.CheckoutFailure(err)
@@ -92,7 +93,7 @@ func (h SecondHalf) adoptSettings(set *settings.Settings, err error) (*job.Job, 
 	return &set.Job, nil
 }
 
-// loadTemplate reads this half's configuration from the workspace's base.
+// loadTemplate reads the second half's configuration from the workspace's base.
 func (h SecondHalf) loadTemplate(ctx context.Context) (*job.Job, error) {
 	return h.adoptSettings(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
@@ -122,7 +123,7 @@ func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 }
 
 // fillProposal fills p from the bundle. It returns an error if the repository, run id or branch do not fit
-// this half. The job is the base commit's with the bundle's restrictions.
+// the second half. The job is the base commit's with the bundle's restrictions.
 func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask, repository string, p *publish.Proposal) (err error) {
 	if p.Job, err = h.loadTemplate(ctx); err != nil {
 		return err
@@ -194,7 +195,7 @@ func isDigest(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// rules are this half's rules for a bundle.
+// rules are the second half's rules for a bundle.
 type rules struct {
 	half   SecondHalf
 	bundle Bundle
@@ -213,7 +214,7 @@ func (r rules) JobOn(ctx context.Context, base gitops.Base) (*job.Job, error) {
 }
 
 // RequireBase returns an error if the bundle's base commit is not part of its base branch. The
-// bundle's author could then have chosen the commit, and with it this half's configuration.
+// bundle's author could then have chosen the commit, and with it the second half's configuration.
 func (rules) RequireBase(base gitops.Base, now publish.BaseBranch) error {
 	switch {
 	case now.Tip == "":
@@ -242,7 +243,7 @@ func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, 
 	return change, cmp.Or(err, h.Record.Append(patch))
 }
 
-// Admit judges the change of p by this half's rules. It returns the bundle's lessons.
+// Admit judges the change of p by the second half's rules. It returns the bundle's lessons.
 //
 // Admit sets p.Lessons, and p.Hooks to the pre_publish hooks of the base commit, of the job file and of the
 // operator here. It ignores hook definitions in the bundle. p.Hooks stays nil without such hooks, and for an

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
@@ -174,7 +175,7 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	verdict := ""
 	hasChange := end.Stop.Outcome == outcome.Changed || end.Stop.Outcome == outcome.VerifyFailed || pull.Number != 0
 	if hasChange {
-		verdict = body.Verdict(view, end.Draft)
+		verdict = body.Verdict(view, sections.Doubt(end.Draft))
 	}
 	if verdict != "" {
 		sign, verdict = "", verdict+"\n" // the verdict has its own

@@ -83,7 +83,7 @@ func (w *Watch) showEvent(v *transcript.View, e transcript.Event) {
 	for _, each := range description.Outputs {
 		w.showOutput(each)
 	}
-	if tone, verdict := sections.Verdict(v, false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
+	if tone, verdict := sections.Verdict(v, sections.NoDoubt); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
 		w.addToGroup("agent-ci: " + document.Signs[tone] + Printable(verdict.String()) + "\n")
 	}
 	w.draw()

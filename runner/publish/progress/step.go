@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
@@ -170,7 +171,7 @@ func (t StepResult) summary() string {
 		return head + below + reason
 	}
 	if result.Outcome == outcome.Changed || result.Outcome == outcome.VerifyFailed {
-		if verdict := body.Verdict(view, false); verdict != "" {
+		if verdict := body.Verdict(view, sections.NoDoubt); verdict != "" {
 			head = "## agent-ci: " + verdict + "\n"
 		}
 	}

@@ -29,9 +29,9 @@ const (
 // ShowStatus shows the status between events, until stopShowing is called. A terminal shows it in its last
 // line. A log without a terminal gets a line after it was silent for a while.
 //
-// ctx ends when the run is to stop, and forced when it is to stop at once. The signal after that kills the
-// process, so ShowStatus erases the status line for good when forced ends. If forced is nil, it erases the line
-// when ctx ends. stopShowing returns after the line is erased, or eraseTimeout after forced ended.
+// The first signal ends ctx, the second ends forced, and the third kills the process. So that no status line
+// remains, ShowStatus erases it for good when forced ends, or when ctx ends if forced is nil. stopShowing
+// returns after the line is erased, or eraseTimeout after forced ended.
 func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	if w.Lines == nil {
 		return func() {}

@@ -35,9 +35,9 @@ type Attempt struct {
 	remaining   string // sentence on the work left for a person
 }
 
-// NewAttempt returns the attempt for a repair request, and adds the red checks to source. For other tasks it
-// returns known, which is the result of an earlier call or nil. It changes nothing on the forge.
-func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.PullRequest) (*Attempt, error) {
+// PrepareAttempt returns the attempt for a repair request, and adds the red checks to source. known is the attempt
+// of an earlier call, or nil. For a task other than a repair, known is returned. Nothing changes on the forge.
+func PrepareAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.PullRequest) (*Attempt, error) {
 	if source.Request == nil || !source.Request.Repair {
 		return known, nil
 	}

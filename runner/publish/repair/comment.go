@@ -57,10 +57,14 @@ func (a *Attempt) readComment(ctx context.Context) error {
 	return nil
 }
 
-// setCase sets the comment's new state, and its list of failed checks.
-func (a *Attempt) setCase(last intake.Repair) {
+// stateAfter returns the comment's new state after the last attempt.
+func (a *Attempt) stateAfter(last intake.Repair) state {
 	alreadyRerun := a.storedState.head == a.Head && a.storedState.rerunStarted
-	a.newState = state{head: a.Head, run: a.record.ID, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: alreadyRerun}
+	return state{head: a.Head, run: a.record.ID, attempts: last.Attempt, spentUSD: last.SpentUSD, rerunStarted: alreadyRerun}
+}
+
+// listRed returns the comment's list of what is wrong with the pull request.
+func (a *Attempt) listRed() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", clip.SHA(a.Head))
 	for _, red := range a.Red {
@@ -72,7 +76,7 @@ func (a *Attempt) setCase(last intake.Repair) {
 	if a.ConflictsWithBase {
 		fmt.Fprintf(&b, "- %s moved into conflict with this pull request\n", markdown.Text(a.Pull.Base))
 	}
-	a.redSummary = b.String()
+	return b.String()
 }
 
 // link returns the check's name as a link to its page.

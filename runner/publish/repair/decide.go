@@ -30,26 +30,14 @@ func (a *Attempt) decide(ctx context.Context, head *forge.Commit) error {
 		return err
 	}
 	last := lastAttempt(head, a.storedState)
-	a.setCase(last)
-	stopWith := func(reason, format string, args ...any) error {
-		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
-		if len(a.Red)+len(a.OnBase) == 0 && !a.ConflictsWithBase && a.id == 0 {
-			return stop // no comment: nothing is red, and none exists
-		}
-		sentence, _ := strings.CutSuffix(stop.Message, ": "+a.Pull.URL+".")
-		a.conclusion = markdown.Text(sentence + ".") // escaped: it has names of checks
-		if err := a.writeComment(ctx); err != nil {
-			return err
-		}
-		return stop
-	}
+	a.newState, a.redSummary = a.stateAfter(last), a.listRed()
 	pull := fmt.Sprintf("pull request #%d", a.Pull.Number)
 	switch {
 	case len(a.Red) == 0 && len(a.OnBase) > 0 && !a.ConflictsWithBase:
-		return stopWith("red_on_base", "The checks that fail on %s fail on %s too (%s), so its change is not the cause; fix %s first: %s.",
+		return a.stopWith(ctx, "red_on_base", "The checks that fail on %s fail on %s too (%s), so its change is not the cause; fix %s first: %s.",
 			pull, a.Pull.Base, nameChecks(a.OnBase, ", "), a.Pull.Base, a.Pull.URL)
 	case len(a.Red) == 0 && !a.ConflictsWithBase:
-		return stopWith("nothing_red", "No check fails on %s, and it does not conflict with %s: %s.", pull, a.Pull.Base, a.Pull.URL)
+		return a.stopWith(ctx, "nothing_red", "No check fails on %s, and it does not conflict with %s: %s.", pull, a.Pull.Base, a.Pull.URL)
 	}
 	if a.onlyInfrastructure() {
 		rerunStarted, err := a.rerunFailedJobs(ctx)
@@ -57,19 +45,12 @@ func (a *Attempt) decide(ctx context.Context, head *forge.Commit) error {
 			return err
 		}
 		if rerunStarted {
-			return stopWith("rerun_asked", "The failure on %s looks like one of the CI system (%s): the failed jobs run again, once: %s.",
+			return a.stopWith(ctx, "rerun_asked", "The failure on %s looks like one of the CI system (%s): the failed jobs run again, once: %s.",
 				pull, nameChecks(a.Red, "; "), a.Pull.URL)
 		}
 	}
-	switch {
-	case last.Attempt >= a.limits.Attempts:
-		a.listRemaining()
-		return stopWith("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
-			outcome.CountNoun(last.Attempt, "attempt"), a.limits.Attempts, pull, a.Pull.URL)
-	case a.limits.CostUSD > 0 && last.SpentUSD >= a.limits.CostUSD:
-		a.listRemaining()
-		return stopWith("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
-			pull, last.SpentUSD, a.limits.CostUSD, a.Pull.URL)
+	if err := a.requireBudget(ctx, last, pull); err != nil {
+		return err
 	}
 	a.Next = last
 	a.Next.Attempt++
@@ -77,6 +58,36 @@ func (a *Attempt) decide(ctx context.Context, head *forge.Commit) error {
 		a.RemainingUSD = a.limits.CostUSD - last.SpentUSD
 	}
 	return nil
+}
+
+// requireBudget concludes with a person's turn if no further attempt is allowed.
+func (a *Attempt) requireBudget(ctx context.Context, last intake.Repair, pull string) error {
+	switch {
+	case last.Attempt >= a.limits.Attempts:
+		a.listRemaining()
+		return a.stopWith(ctx, "repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
+			outcome.CountNoun(last.Attempt, "attempt"), a.limits.Attempts, pull, a.Pull.URL)
+	case a.limits.CostUSD > 0 && last.SpentUSD >= a.limits.CostUSD:
+		a.listRemaining()
+		return a.stopWith(ctx, "repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
+			pull, last.SpentUSD, a.limits.CostUSD, a.Pull.URL)
+	}
+	return nil
+}
+
+// stopWith returns an outcome, and reports it in the comment. It makes no comment if nothing is red.
+func (a *Attempt) stopWith(ctx context.Context, reason, format string, args ...any) error {
+	stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
+	isGreen := len(a.Red)+len(a.OnBase) == 0 && !a.ConflictsWithBase
+	if hasComment := a.id != 0; isGreen && !hasComment {
+		return stop
+	}
+	sentence, _ := strings.CutSuffix(stop.Message, ": "+a.Pull.URL+".")
+	a.conclusion = markdown.Text(sentence + ".") // escaped: it has names of checks
+	if err := a.writeComment(ctx); err != nil {
+		return err
+	}
+	return stop
 }
 
 // onlyInfrastructure reports whether all red checks failed by infrastructure, so that an agent can fix nothing.

@@ -369,17 +369,19 @@ func PartsText(content json.RawMessage) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// toolStarted opens a call.
+// toolStarted adds a call that has started.
 func (f *Folder) toolStarted(e Event, d ToolStarted) {
 	call := f.startCall(e, d)
-	f.calledTool = f.calledTool || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
+	if byScript := d.Caller != 0; e.Agent == MainAgent && !byScript { // scripts may still call after the model's last answer
+		f.calledTool = true
+	}
 	if f.keepEntries {
 		call.Topic = d.Topic()
 		call.Input = f.excerpt(ReadableArguments(d.ReadableInput()), excerptLines)
 	}
 }
 
-// startCall opens a call and counts it. With entries, it adds an entry. If a script made the call,
+// startCall adds a call and counts it. With entries, it adds an entry. If a script made the call,
 // the call refers to that script's call.
 func (f *Folder) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}

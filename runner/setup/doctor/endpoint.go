@@ -232,7 +232,7 @@ func (t *trials) probeCapabilities(ctx context.Context) {
 	if !t.settings.NoTools {
 		called = t.probeToolCalls(ctx, withTools, history)
 	}
-	withTools.NoTools = t.settings.NoTools
+	withTools.NoTools = t.settings.NoTools // probeToolCalls may have set it
 	if len(called) > 0 {
 		t.probe(ctx, "outputs", withTools, slices.Concat(history, called, userMessage("Now answer with the word yes.")))
 	}
@@ -254,7 +254,7 @@ const (
 )
 
 // probeToolCalls asks the model to call a tool twice. It returns the calls with outputs, as a continuation
-// of the conversation, or nil without a call.
+// of the conversation, or nil without a call. It sets NoTools if the endpoint answers only without tools.
 func (t *trials) probeToolCalls(ctx context.Context, settings model.Settings, history []json.RawMessage) []json.RawMessage {
 	answer, failure := t.askForCalls(ctx, settings, history)
 	why := "the model answered without a call"

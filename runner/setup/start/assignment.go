@@ -113,7 +113,7 @@ func (s *Start) findAssignment(ctx context.Context, event intake.Event, known As
 	if pull != nil {
 		a = s.withSettings(a, set.WithBranch(pull.Head), ws)
 	}
-	if a.Repair, err = repair.NewAttempt(ctx, a.Source, a.Repair, pull); err != nil {
+	if a.Repair, err = repair.PrepareAttempt(ctx, a.Source, a.Repair, pull); err != nil {
 		return a, err
 	}
 	if a.Task, err = a.Source.Read(ctx, pull); err != nil {

@@ -18,23 +18,11 @@ import (
 // not done yet. It runs no command. It moves the workspace to the head of the person's branch, or of the
 // pull request that the run comments on.
 func (s *Start) PreparePlace(ctx context.Context, a *Assignment, ws *workspace.Workspace) (p *Place, err error) {
-	base := ws.Base()
-	newPlace := Place{configBase: base}
+	newPlace := Place{configBase: ws.Base()}
 	if err := s.readRulesAndAuthorities(ctx, &newPlace, a, ws); err != nil {
 		return nil, err
 	}
-	if err := a.Task.RequireBaseBranch(base.Branch, workspace.BaseName(base)); err != nil {
-		return nil, err
-	}
-	if a.Repair != nil {
-		if a, err = s.decideRepair(ctx, a, ws); err != nil {
-			return nil, err
-		}
-	}
-	if a.Task.Mode() == intake.Join && a.Project.Mode == publish.ToForge {
-		s.Forge(a.Project, ws).ReportLostCommit(ctx, a.Task.Pull)
-	}
-	if err := a.Source.CheckNotDone(ctx, a.Task, base.Branch, base.SHA); err != nil {
+	if a, err = s.requireOpenTask(ctx, a, ws); err != nil {
 		return nil, err
 	}
 	if newPlace.Skills, err = worker.OfferSkills(s.Record, ws.Commit(), a.Job(), a.Model.Profile.ContextWindow); err != nil {
@@ -46,11 +34,29 @@ func (s *Start) PreparePlace(ctx context.Context, a *Assignment, ws *workspace.W
 	}
 	headAssignment := *a
 	if a.Task.WorksOnHead() { // from here on ws has the head's files, not the base's
-		s.AbandonedBase = base
+		s.AbandonedBase = newPlace.configBase
 		ws, headAssignment, err = s.moveToHead(ctx, headAssignment, ws)
 	}
 	newPlace.Assignment, newPlace.Workspace, newPlace.Lessons = &headAssignment, ws, lessons.Attach(ws, headAssignment.Job(), headAssignment.Task.Subject != nil)
-	return s.registerPlace(newPlace), err
+	return s.registerPlace(newPlace), err // even with an error, the run's end needs the workspace
+}
+
+// requireOpenTask returns an outcome if the run may not work on the base, or if the task is done. It returns the
+// assignment, of a repair with the next attempt.
+func (s *Start) requireOpenTask(ctx context.Context, a *Assignment, ws *workspace.Workspace) (_ *Assignment, err error) {
+	base := ws.Base()
+	if err := a.Task.RequireBaseBranch(base.Branch, workspace.BaseName(base)); err != nil {
+		return nil, err
+	}
+	if a.Repair != nil {
+		if a, err = s.decideRepair(ctx, a, ws); err != nil {
+			return nil, err
+		}
+	}
+	if a.Task.Mode() == intake.Join && a.Project.Mode == publish.ToForge {
+		s.Forge(a.Project, ws).ReportLostCommit(ctx, a.Task.Pull)
+	}
+	return a, a.Source.CheckNotDone(ctx, a.Task, base.Branch, base.SHA)
 }
 
 // decideRepair returns the assignment with the attempt to make and its remaining budget. It returns an

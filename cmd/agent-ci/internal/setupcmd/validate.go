@@ -122,7 +122,8 @@ func defineValidate(flags *cli.FlagSet) cli.RunFunc {
 	}
 }
 
-// validateFile validates a job, defaults or a campaign, and checks what a run on this machine would lack.
+// validateFile validates a job, defaults or a campaign, and checks what a run on this machine would lack: with
+// ready, that is a problem, else a note. isJob is false for a campaign.
 func validateFile(ctx context.Context, p cli.Process, file string, set []string, ready bool) (result checked, isJob bool) {
 	var problems config.Problems
 	var campaign *spec.Campaign

@@ -80,20 +80,21 @@ func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 func chooseBlocks(entries []transcript.Entry, mode Mode, space remainingSpace) []block {
 	all := blocksOf(entries, mode, space.units+space.furtherPages*space.pageSize)
 	changes := changedBlocks(all)
-	steps := len(all) + len(changes)
-	// choice returns the blocks that remain after a number of steps. Each of the first len(all) steps looks at one
-	// block, from the end, and drops it unless it is a change. Each further step drops a change, from the end.
-	choice := func(step int) []block {
-		if kept := len(all) - step; kept >= 0 {
+	// afterDrops returns the blocks that remain after n drops. The first len(all) drops take one block after the
+	// other, from the end, but spare changes. Each further one takes a change, from the end.
+	maxDrops := len(all) + len(changes)
+	afterDrops := func(n int) []block {
+		if n <= len(all) {
+			kept := len(all) - n
 			return withGaps(append(all[:kept:kept], changedBlocks(all[kept:])...), mode)
 		}
-		return withGaps(changes[:steps-step], mode)
+		return withGaps(changes[:maxDrops-n], mode)
 	}
-	firstFitting := sort.Search(steps, func(step int) bool {
-		_, fits := space.paginate(choice(step))
+	fewest := sort.Search(maxDrops, func(n int) bool {
+		_, fits := space.paginate(afterDrops(n))
 		return fits
 	})
-	return choice(firstFitting)
+	return afterDrops(fewest)
 }
 
 // blocksOf returns entries as blocks. Once the blocks exceed maxUnits UTF-16 units together, it only adds calls

@@ -150,10 +150,9 @@ func (p *page) foldText(f document.Fold) string {
 	return "<details>\n<summary>" + markdown.HTMLLine(f.Title) + "</summary>\n" + inside.String() + "\n</details>\n"
 }
 
-// Verdict returns the verdict on a change as a line of Markdown, or "" without a change. doubts means
-// that there are other reasons against a merge than the checks.
-func Verdict(v *transcript.View, doubts bool) string {
-	tone, verdict := sections.Verdict(v, doubts)
+// Verdict returns the verdict on a change as a line of Markdown, or "" without a change.
+func Verdict(v *transcript.View, doubt sections.Doubt) string {
+	tone, verdict := sections.Verdict(v, doubt)
 	if len(verdict) == 0 {
 		return ""
 	}
@@ -184,7 +183,7 @@ func Failures(v *transcript.View, limit int) string {
 func Document(v *transcript.View) string {
 	p := &page{remainingUnits: math.MaxInt, unlimited: true}
 	p.addIfFits("# agent-ci run " + codeField(v.Started.RunID) + "\n")
-	if verdict := Verdict(v, false); verdict != "" {
+	if verdict := Verdict(v, sections.NoDoubt); verdict != "" {
 		p.addIfFits("\n" + verdict)
 	}
 	p.addSections(sourceOf(v, v.Site()).ForPages(sections.Document))

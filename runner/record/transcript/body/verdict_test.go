@@ -63,9 +63,9 @@ func TestVerdictOmitsUnknownCost(t *testing.T) {
 	view := &transcript.View{Finished: &transcript.RunFinished{Seconds: 90}}
 	view.Change = &transcript.Change{Files: []changeset.File{{Path: "a"}}}
 	view.Models = []transcript.ModelUse{{Model: "m", Usage: transcript.Usage{Input: 1}}}
-	must.Same(t, "⚠️ no check ran, 1 min 30 s\n", Verdict(view, false))
+	must.Same(t, "⚠️ no check ran, 1 min 30 s\n", Verdict(view, sections.NoDoubt))
 	view.Change = nil
-	must.Same(t, "", Verdict(view, false), "of a run without a change")
+	must.Same(t, "", Verdict(view, sections.NoDoubt), "of a run without a change")
 }
 
 // The plan has a section: the calls that wrote it are neither listed nor counted as missing.

@@ -50,7 +50,7 @@ func spanMarkdown(span document.Span, atLineStart bool) string {
 	case span.Style == document.Amount && amountPattern().MatchString(s): // a checked amount is no mathematics
 		return s
 	case span.Style == document.Result && span.Tone != document.Bad:
-		return Signs[span.Tone] + plainSpan(s, false)
+		return Signs[span.Tone] + plainInLine(s)
 	case span.Style == document.Strong || span.Style == document.Result: // a bad result is strong, too
 		text := escaped(oneLine(s))
 		if text == "" {
@@ -64,7 +64,10 @@ func spanMarkdown(span document.Span, atLineStart bool) string {
 	case span.Link != "":
 		return escapedName(s)
 	}
-	return plainSpan(s, atLineStart)
+	if atLineStart {
+		return plainAtLineStart(s)
+	}
+	return plainInLine(s)
 }
 
 // escapedName returns the name of a link. GitHub makes no reference of "#1" in a link's name, so
@@ -105,13 +108,12 @@ func HTMLLine(t document.Text) string {
 	return b.String()
 }
 
-// plainSpan returns plain text as Markdown. It reduces blanks at the end to one, and blanks at the start to one, or to
-// none at the start of a line. At the start of a line, it also escapes marks that would begin a list, heading or
-// other block.
-func plainSpan(s string, atLineStart bool) string {
-	if atLineStart {
-		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")
-	}
+// plainAtLineStart returns plain text at the start of a line as Markdown. It drops blanks at the start, reduces those
+// at the end to one, and escapes marks that would begin a list, heading or other block.
+func plainAtLineStart(s string) string { return strings.TrimLeft(Text(s)+trailingBlank(s), " ") }
+
+// plainInLine returns plain text inside a line as Markdown. It reduces blanks at the start, and at the end, to one.
+func plainInLine(s string) string {
 	text := escaped(oneLine(s))
 	if text != "" && startsWithBlank(s) {
 		text = " " + text

@@ -45,10 +45,10 @@ const maxDepth = 3
 
 // Parse parses the Markdown of a model: lists, code, bold text and headings. Everything else is
 // plain text.
-func Parse(s string) []Block { return parse(s, false) }
+func Parse(s string) []Block { return parse(s, parseItem) }
 
-// parse parses Markdown into blocks. In a template, it also finds the boxes of list items.
-func parse(s string, isTemplate bool) (all []Block) {
+// parse parses Markdown into blocks. itemOf parses a list item, as parseItem does.
+func parse(s string, itemOf func(groups []string, before []Block) Block) (all []Block) {
 	rest := strings.Split(strings.Trim(s, "\n"), "\n")
 	gap := false
 	for len(rest) > 0 {
@@ -72,7 +72,7 @@ func parse(s string, isTemplate bool) (all []Block) {
 		} else if m := headingLine().FindStringSubmatch(text); m != nil {
 			b.Kind, b.Level, b.Text = Heading, len(m[1]), Inline(m[2])
 		} else if m := itemLine().FindStringSubmatch(text); m != nil {
-			b = parseItem(m, all, isTemplate)
+			b = itemOf(m, all)
 			b.Gap = gap
 		} else {
 			b.Text = Inline(text)
@@ -93,7 +93,7 @@ func closesFence(line, mark string) bool {
 
 // parseItem parses a list item from the groups of itemLine. It is at most one level deeper than the item
 // before.
-func parseItem(groups []string, before []Block, isTemplate bool) Block {
+func parseItem(groups []string, before []Block) Block {
 	indent, marker, text := groups[1], groups[2], groups[3]
 	b := Block{Kind: Item, Mark: "-"}
 	if n := len(before); n > 0 && (before[n-1].Kind == Item || before[n-1].Kind == ItemLine) {
@@ -103,10 +103,16 @@ func parseItem(groups []string, before []Block, isTemplate bool) Block {
 	if isDigit(marker[0]) {
 		b.Mark = strings.TrimRight(marker, ".)") + "."
 	}
-	if box := boxLine().FindStringSubmatch(text); box != nil && isTemplate {
-		b.box, text = true, box[1]
-	}
 	b.Text = Inline(text)
+	return b
+}
+
+// parseTemplateItem parses a list item of a template, which may begin with a box.
+func parseTemplateItem(groups []string, before []Block) Block {
+	b := parseItem(groups, before)
+	if box := boxLine().FindStringSubmatch(groups[3]); box != nil {
+		b.box, b.Text = true, Inline(box[1])
+	}
 	return b
 }
 

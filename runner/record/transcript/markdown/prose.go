@@ -28,13 +28,13 @@ func Prose(s string) []string {
 			all[i].code = append(slices.Clip(b.code[:fenceLines-1]), "…")
 		}
 	}
-	return rows(all, false)
+	return rows(all, Block.rows)
 }
 
 // Whole is like Prose, but cuts nothing. A long line continues on another line, a long code block in another
 // block.
 func Whole(s string) []string {
-	return rows(Parse(strings.Join(wrapLines(strings.Split(visibleText(s), "\n")), "\n")), false)
+	return rows(Parse(strings.Join(wrapLines(strings.Split(visibleText(s), "\n")), "\n")), Block.rows)
 }
 
 // htmlComment matches a template's comments to authors.
@@ -43,14 +43,14 @@ var htmlComment = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 // Template returns a template of a pull request as rows of Markdown. Headings and boxes stay, but no box is
 // ticked. HTML comments are left out.
 func Template(s string) []string {
-	return rows(parse(htmlComment().ReplaceAllString(visibleText(s), ""), true), true)
+	return rows(parse(htmlComment().ReplaceAllString(visibleText(s), ""), parseTemplateItem), Block.templateRows)
 }
 
-// rows returns the rows of blocks, with an empty line where Markdown needs one.
-func rows(all []Block, isTemplate bool) (rows []string) {
+// rows returns the rows of blocks, as rowsOf makes them of each, with an empty line where Markdown needs one.
+func rows(all []Block, rowsOf func(Block) []string) (rows []string) {
 	last := CodeBlock
 	for _, b := range all {
-		for _, row := range b.rows(isTemplate) {
+		for _, row := range rowsOf(b) {
 			if len(rows) > 0 && b.needsGapAfter(last) {
 				row = "\n" + row
 			}
@@ -72,8 +72,8 @@ func (b Block) needsGapAfter(last Kind) bool {
 }
 
 // rows returns the Markdown of a block, one row for each line of text. Long code becomes several
-// fences. A heading becomes bold text, except in a template.
-func (b Block) rows(isTemplate bool) (rows []string) {
+// fences. A heading becomes bold text.
+func (b Block) rows() (rows []string) {
 	text, indent := Line(b.Text), strings.Repeat("    ", b.Level)
 	switch b.Kind {
 	case CodeBlock:
@@ -85,14 +85,10 @@ func (b Block) rows(isTemplate bool) (rows []string) {
 		}
 		return rows
 	case Heading:
-		switch {
-		case text == "":
+		if text == "" {
 			return nil
-		case isTemplate:
-			text = strings.Repeat("#", b.Level) + " " + text
-		default:
-			text = Line(makeBold(b.Text))
 		}
+		text = Line(makeBold(b.Text))
 	case Item:
 		box := ""
 		if b.box {
@@ -103,6 +99,15 @@ func (b Block) rows(isTemplate bool) (rows []string) {
 		text = indent + "  " + text
 	}
 	return []string{text + "\n"}
+}
+
+// templateRows is like rows, but a heading stays a heading.
+func (b Block) templateRows() []string {
+	text := Line(b.Text)
+	if b.Kind != Heading || text == "" {
+		return b.rows()
+	}
+	return []string{strings.Repeat("#", b.Level) + " " + text + "\n"}
 }
 
 // makeBold makes the plain spans of a text bold, in place, and returns the text.

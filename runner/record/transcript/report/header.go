@@ -14,7 +14,7 @@ import (
 // header draws the top of the page, with the verdict first. places are the sections to link to.
 func (o *overview) header(source *sections.Source, places []document.Section) g.Node {
 	var verdict g.Node
-	if tone, words := sections.Verdict(o.View, false); len(words) > 0 {
+	if tone, words := sections.Verdict(o.View, sections.NoDoubt); len(words) > 0 {
 		verdict = h.P(h.Class("verdict"), h.Span(h.Class("badge "+tones[tone]), g.Text(signs[tone]), Line(words)))
 	}
 	return h.Header(

@@ -9,9 +9,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
+// Doubt tells whether there are other reasons against a merge than the checks.
+type Doubt bool
+
+// NoDoubt means that only the checks count.
+const NoDoubt Doubt = false
+
 // Verdict returns the verdict on a change in one line: checks, tests, cost and time. It is empty
-// without a change. doubts means that there are other reasons against a merge than the checks.
-func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document.Text) {
+// without a change.
+func Verdict(v *transcript.View, doubt Doubt) (tone document.Tone, line document.Text) {
 	if v.Change.Empty() {
 		return document.Neutral, nil
 	}
@@ -23,7 +29,7 @@ func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document
 	switch {
 	case tone == document.Bad:
 		return tone, document.Format("%s: do not merge (%s)", line, spent)
-	case doubts && tone == document.Good:
+	case bool(doubt) && tone == document.Good:
 		return document.Doubtful, document.Format("%s, but read the warnings before you merge (%s)", line, spent)
 	}
 	return tone, document.Join(", ", line, spent)
