@@ -111,7 +111,7 @@ func readClaims(summary string) (all []claim) {
 	if !strings.ContainsAny(summary, "`123456789") {
 		return nil // each claim has a code span or a number
 	}
-	inCode, inTests, inChanges := false, false, false
+	inCode, list := false, otherList
 	for line := range strings.Lines(clip.Start(summary, maxSummaryBytes)) {
 		line = link().ReplaceAllString(strings.TrimSpace(line), "$1")
 		if strings.HasPrefix(line, "```") {
@@ -120,17 +120,9 @@ func readClaims(summary string) (all []claim) {
 		if inCode {
 			continue
 		}
-		startsTests, startsChanges := testsHeading().MatchString(line), changesHeading().MatchString(line)
-		if startsTests || startsChanges || heading().MatchString(line) {
-			inTests, inChanges = startsTests, startsChanges
-		}
-		if m := item().FindStringSubmatch(line); m != nil && isAffirmative(line) {
-			switch {
-			case inTests:
-				all = append(all, commandClaim(m[1], true)...)
-			case inChanges && canEndObject(wordsOf(m[2])):
-				all = append(all, changeClaim(m[1], false)...)
-			}
+		list = list.after(line)
+		if isAffirmative(line) {
+			all = append(all, list.claimsOfItem(line)...)
 		}
 		for _, sentence := range splitSentences(line) {
 			if len(all) >= maxExamined {
@@ -142,6 +134,42 @@ func readClaims(summary string) (all []claim) {
 		}
 	}
 	return all[:min(len(all), maxExamined)]
+}
+
+// listKind is the kind of a summary's list, as its heading says.
+type listKind int
+
+const (
+	otherList listKind = iota
+	testList
+	changeList
+)
+
+// after returns the kind of the list after a line, which may be a heading.
+func (k listKind) after(line string) listKind {
+	switch {
+	case testsHeading().MatchString(line):
+		return testList
+	case changesHeading().MatchString(line):
+		return changeList
+	case heading().MatchString(line):
+		return otherList
+	}
+	return k
+}
+
+// claimsOfItem returns the claims of a list item that begins with a code span. It returns nil for other lines.
+func (k listKind) claimsOfItem(line string) []claim {
+	m := item().FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		return nil
+	case k == testList:
+		return commandClaim(m[1], true)
+	case k == changeList && canEndObject(wordsOf(m[2])):
+		return changeClaim(m[1], false)
+	}
+	return nil
 }
 
 // isAffirmative reports whether a sentence neither takes something back nor is about another time. It

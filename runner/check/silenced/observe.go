@@ -83,8 +83,8 @@ var totals = sync.OnceValue(func() []*regexp.Regexp {
 	return all
 })
 
-// passedByName matches a passed test of go test -v.
-var passedByName = lazyregexp.New(`(?m)^\s*--- PASS: `)
+// goPass matches a passed test of go test -v.
+var goPass = lazyregexp.New(`(?m)^\s*--- PASS: `)
 
 // countTests returns how many tests passed by an output. Results by name (go test -v) count together with totals.
 // known is false if the output has neither, or a number that is too large.
@@ -99,7 +99,7 @@ func countTests(output string) (n int, known bool) {
 			n += count
 		}
 	}
-	if named := len(passedByName().FindAllStringIndex(output, -1)); named > 0 {
+	if named := len(goPass().FindAllStringIndex(output, -1)); named > 0 {
 		return n + named, true
 	}
 	return n, known

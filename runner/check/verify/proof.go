@@ -371,28 +371,20 @@ func (p *proof) allTestsPassed(s treeResult, f testsource.File) bool {
 // of the file. A test that fails only in some runs is flaky.
 func (p *proof) classOf(s treeResult, f testsource.File) (of transcript.Proof) {
 	of.Shared = true
-	redRuns, testedRuns := 0, 0 // runs with a failing test of the file, and those of them in which the file loaded
+	redRuns, loadedRuns := 0, 0 // runs with a failing test of the file, and those of them in which the file loaded
 	failsWithChange := false    // a test of the file fails with the change, too
 	for _, run := range s.runs {
-		isRed, wasTested := false, false
-		for _, x := range run.failures {
-			belongs, shared := x.BelongsTo(f)
-			if !belongs {
-				continue
-			}
-			if !p.passesWithChange(x) {
-				failsWithChange = true
-				continue
-			}
-			isRed, wasTested = true, wasTested || !x.LoadError
-			of.Shared = of.Shared && shared
+		proving, others := p.failuresOf(run, f)
+		failsWithChange = failsWithChange || len(others) > 0
+		for _, x := range proving {
+			of.Shared = of.Shared && x.Owner.Path != f.Path
 			of.Tests = withFailingTest(of.Tests, x.Name)
 		}
-		if isRed {
+		if len(proving) > 0 {
 			redRuns++
 		}
-		if wasTested {
-			testedRuns++
+		if slices.ContainsFunc(proving, func(x testsource.Failure) bool { return !x.LoadError }) {
+			loadedRuns++
 		}
 	}
 	switch {
@@ -401,12 +393,26 @@ func (p *proof) classOf(s treeResult, f testsource.File) (of transcript.Proof) {
 	case redRuns == 0: // the runs name no test of the file
 	case redRuns < len(s.runs):
 		of.Class = transcript.FlakyProof
-	case testedRuns == 0:
+	case loadedRuns == 0:
 		of.Class = transcript.LoadError
 	default:
 		of.Class = transcript.Proven
 	}
 	return of
+}
+
+// failuresOf returns a run's failing tests of a file: those that pass with the change, and the others.
+func (p *proof) failuresOf(run singleRun, f testsource.File) (proving, others []testsource.Failure) {
+	for _, x := range run.failures {
+		switch {
+		case !x.BelongsTo(f):
+		case p.passesWithChange(x):
+			proving = append(proving, x)
+		default:
+			others = append(others, x)
+		}
+	}
+	return proving, others
 }
 
 // passesWithChange reports whether a test that fails on the base passes with the change. If the

@@ -74,17 +74,17 @@ func (c Checks) whyWorse(baseRow transcript.VerifyRow, r result, now *reportedTe
 	return "something does not compile or load that did before", nil
 }
 
-// loadedBefore reports whether something that does not compile or load now did so on the base. If the results
-// now name what does not load, these names decide. Otherwise the outputs decide. Without an output of the base,
-// loadedBefore returns false.
+// loadedBefore reports whether something loaded on the base that has a load error now: it does not compile, for
+// example. If the results now name load errors, the base had those that it names, too. Otherwise the outputs decide.
+// loadedBefore returns false without a complete result of the base.
 func (c Checks) loadedBefore(baseRow transcript.VerifyRow, now *reportedTests) (bool, error) {
-	before := map[string]bool{}
+	failedBefore := map[string]bool{}
 	for _, t := range baseRow.Failing {
-		before[t.Name] = true
+		failedBefore[t.Name] = true
 	}
 	namesLoadError := false
 	for _, t := range now.Failing {
-		if t.LoadError && !before[c.Record.Redact(t.Name)] && baseRow.FailingMore == 0 {
+		if t.LoadError && !failedBefore[c.Record.Redact(t.Name)] && baseRow.FailingMore == 0 {
 			return true, nil
 		}
 		namesLoadError = namesLoadError || t.LoadError

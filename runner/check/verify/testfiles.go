@@ -33,9 +33,9 @@ type testFiles struct {
 
 // testFilesOf returns the changed files that match verify_tests.
 func (c Checks) testFilesOf(change *gitops.ChangeSet) (t testFiles, err error) {
-	oldContents, newContents := map[string]bool{}, map[string]bool{} // of all changed files, by ID
+	isOldContent, isNewContent := map[string]bool{}, map[string]bool{} // contents of all changed files, by ID
 	for _, f := range change.Files {
-		oldContents[f.OldID], newContents[f.NewID] = f.OldMode != "", f.NewMode != ""
+		isOldContent[f.OldID], isNewContent[f.NewID] = f.OldMode != "", f.NewMode != "" // without a mode, there is no file
 	}
 	for _, f := range change.Files {
 		fits, err := policy.MatchesPattern(c.Job.VerifyTests, f.Path)
@@ -50,12 +50,12 @@ func (c Checks) testFilesOf(change *gitops.ChangeSet) (t testFiles, err error) {
 			return t, err
 		}
 		t.restorePaths = append(t.restorePaths, f.Path)
-		isMovedAway := f.NewMode == "" && newContents[f.OldID] // another file has the content, so it is not missing
+		isMovedAway := f.NewMode == "" && isNewContent[f.OldID] // another file has the content, so it is not missing
 		if isRegular(f.OldMode) && f.NewID != f.OldID && !isMovedAway {
 			err = c.addBaseVersion(&t, f, isData)
 		}
 		if err == nil {
-			err = c.addVersion(&t, f, isData, oldContents[f.NewID])
+			err = c.addVersion(&t, f, isData, isOldContent[f.NewID])
 		}
 		if err != nil {
 			return t, fmt.Errorf("read %q: %w", f.Path, err)

@@ -13,17 +13,18 @@ import (
 // Excess is a job key whose recorded value permits more than the allowed job does.
 type Excess struct{ Key, Value string }
 
-// FirstExcess returns the first key of recorded that permits more than in allowed, or nil. A run that
-// resumes (resumes: true) also publishes and uses an API key, so more keys are compared than for a replay.
+// FirstExcess returns the first key of recorded that permits more than in allowed, or nil. If the run resumes,
+// more keys are compared than for a replay, because it also publishes and uses an API key.
 func FirstExcess(recorded, allowed *job.Job, resumes bool) *Excess {
 	// Checked before the key setup, which must be equal: this message is more exact.
 	if network := excessiveSetupNetwork(recorded, allowed); network != nil {
 		return &Excess{"setup[].network", network.String()}
 	}
-	for _, bound := range bounds {
-		if bound.onResume && !resumes {
-			continue
-		}
+	compared := bounds
+	if resumes {
+		compared = slices.Concat(bounds, boundsOfResume)
+	}
+	for _, bound := range compared {
 		valueOf := func(j *job.Job) any { return job.Format().Root.Value(reflect.ValueOf(*j), bound.key).Interface() }
 		for _, value := range bound.excess(valueOf(recorded), valueOf(allowed)) {
 			return &Excess{bound.key, value}
@@ -35,54 +36,56 @@ func FirstExcess(recorded, allowed *job.Job, resumes bool) *Excess {
 // bound compares one key of a recorded job with that of the allowed job. excess returns the recorded values
 // that exceed the allowed one, or nil.
 type bound struct {
-	key      string
-	onResume bool // only for a resumed run
-	excess   func(recorded, allowed any) []string
+	key    string
+	excess func(recorded, allowed any) []string
 }
 
 var bounds = []bound{
-	{"policy.sandbox", false, atMostWord("read-only", "workspace-write", "danger-full-access")},
-	{"policy.require", false, func(recorded, allowed any) []string {
+	{"policy.sandbox", atMostWord("read-only", "workspace-write", "danger-full-access")},
+	{"policy.require", func(recorded, allowed any) []string {
 		if allowed == "" || recorded == allowed || recorded == "full" {
 			return nil
 		}
 		return []string{recorded.(string)}
 	}},
-	{"policy.network", false, func(recorded, allowed any) []string {
+	{"policy.network", func(recorded, allowed any) []string {
 		return networkExcess(recorded.(job.Network), allowed.(job.Network))
 	}},
-	{"policy.writable", false, addedEntries},
-	{"policy.deny_read", false, droppedEntries},
-	{"policy.rules", false, droppedEntries},
-	{"policy.env.pass", false, addedEntries},
-	{"policy.secrets", false, addedEntries},
-	{"git.filters", false, addedEntries},
-	{"hooks", false, func(recorded, allowed any) []string {
+	{"policy.writable", addedEntries},
+	{"policy.deny_read", droppedEntries},
+	{"policy.rules", droppedEntries},
+	{"policy.env.pass", addedEntries},
+	{"policy.secrets", addedEntries},
+	{"git.filters", addedEntries},
+	{"hooks", func(recorded, allowed any) []string {
 		return append(addedEntries(recorded, allowed), droppedEntries(recorded, allowed)...)
 	}},
-	{"services", false, addedEntries},
-	{"mcp_servers", false, addedEntries},
-	{"tools.dynamic", false, addedEntries},
+	{"services", addedEntries},
+	{"mcp_servers", addedEntries},
+	{"tools.dynamic", addedEntries},
+}
 
-	{"tools.hosted", true, requireEqual},
-	{"model.base_url", true, requireEqual},
-	{"model.api_key_env", true, requireEqual},
-	{"model.auth", true, requireEqual},
-	{"model.identity", true, requireEqual},
-	{"model.headers", true, requireEqual},
-	{"policy.env.set", true, requireEqual},
-	{"policy.change", true, requireEqual},
-	{"policy.protect", true, droppedEntries},
-	{"policy.silenced", true, atMostWord("refuse", "draft", "show")},
-	{"policy.workflow_risk", true, atMostWord("refuse", "draft", "show")},
-	{"setup", true, requireEqual},
-	{"verify", true, requireEqual},
-	{"on_verify_failed", true, requireEqual},
-	{"trust", true, requireEqual},
-	{"publish", true, requireEqual},
-	{"repository.name", true, requireEqual},
-	{"pull_request.branch", true, requireEqual},
-	{"pull_request.commit", true, requireEqual},
+// boundsOfResume are the further bounds of a run that resumes.
+var boundsOfResume = []bound{
+	{"tools.hosted", requireEqual},
+	{"model.base_url", requireEqual},
+	{"model.api_key_env", requireEqual},
+	{"model.auth", requireEqual},
+	{"model.identity", requireEqual},
+	{"model.headers", requireEqual},
+	{"policy.env.set", requireEqual},
+	{"policy.change", requireEqual},
+	{"policy.protect", droppedEntries},
+	{"policy.silenced", atMostWord("refuse", "draft", "show")},
+	{"policy.workflow_risk", atMostWord("refuse", "draft", "show")},
+	{"setup", requireEqual},
+	{"verify", requireEqual},
+	{"on_verify_failed", requireEqual},
+	{"trust", requireEqual},
+	{"publish", requireEqual},
+	{"repository.name", requireEqual},
+	{"pull_request.branch", requireEqual},
+	{"pull_request.commit", requireEqual},
 }
 
 // atMostWord returns a comparison for words ordered from strict to permissive: no word after the allowed

@@ -120,7 +120,7 @@ func describeGroup(schema map[string]any, k *Key) {
 func describeText(schema map[string]any, k *Key) {
 	if k.Values != nil {
 		schema["enum"] = k.Values
-		if k.Scalars { // of which true and false are some
+		if k.Scalars { // YAML reads "true" and "false" as truth values
 			all := []any{false, true}
 			for _, value := range k.Values {
 				all = append(all, value)

@@ -84,7 +84,8 @@ func (s *Source) IsExplicitRequest() bool {
 	return byEvent && s.askedInWords()
 }
 
-// askedInWords reports whether somebody asked in words. They may ask for more.
+// askedInWords reports whether somebody asked for this run in a comment or review, which may ask for more than
+// earlier runs did.
 func (s *Source) askedInWords() bool {
 	if s.Request == nil {
 		return s.Event.Comment != nil

@@ -136,9 +136,12 @@ func (s *Source) readRequest(ctx context.Context) (Task, error) {
 
 // readNamedIssue reads the issue that task.issue names. If the event is about the same issue, later texts do not count.
 func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
-	ref, err := s.namedIssue(true)
+	ref, err := s.namedIssue()
 	if err != nil {
 		return Task{}, err
+	}
+	if s.Target.Name() == "" {
+		return Task{}, s.noRepositoryError(ref)
 	}
 	t := Task{Task: transcript.Task{Source: "issue"}}
 	if s.issueInEvent(ref) != nil {
@@ -147,18 +150,20 @@ func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	return s.readIssue(ctx, t, ref)
 }
 
-// namedIssue returns task.issue. If it names no repository, it is in the target repository. needsTarget
-// makes a missing target an error even if the issue names a repository.
-func (s *Source) namedIssue(needsTarget bool) (form.Issue, error) {
+// namedIssue returns task.issue. If it names no repository, it is in the target repository.
+func (s *Source) namedIssue() (form.Issue, error) {
 	ref, err := form.ParseIssue(s.Job.Task.Issue)
 	if err != nil {
 		return ref, err // the job was checked
 	}
-	target := s.Target.Name()
-	ref.Repository = cmp.Or(ref.Repository, target)
-	if target == "" && (needsTarget || ref.Repository == "") {
-		return ref, outcome.Stopf(outcome.InvalidInput, "no_repository",
-			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
+	if ref.Repository = cmp.Or(ref.Repository, s.Target.Name()); ref.Repository == "" {
+		return ref, s.noRepositoryError(ref)
 	}
 	return ref, nil
+}
+
+// noRepositoryError returns the error for task.issue without a target repository.
+func (s *Source) noRepositoryError(ref form.Issue) error {
+	return outcome.Stopf(outcome.InvalidInput, "no_repository",
+		"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
 }

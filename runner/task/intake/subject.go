@@ -107,7 +107,7 @@ func (s *Source) subjectRef() (form.Issue, error) {
 	number := 0
 	switch e := s.Event; {
 	case s.Job.Task.Issue != "":
-		return s.namedIssue(false)
+		return s.namedIssue()
 	case s.Request != nil:
 		number = s.Request.Number
 	case e.InActions && e.Event != nil:

@@ -40,27 +40,29 @@ func (d *validator) reportFirst(place string, all ...mistake) {
 }
 
 // keepNewestTaskSource clears the task sources (prompt, prompt_file, issue, from) of lower layers if the
-// layer just merged has one. It rejects a second source in the same layer. A prompt and an issue go together if the
-// job publishes feedback: the prompt says what to do, the issue says on what.
+// layer just merged has one. It rejects a second source in the same layer, unless both go together.
 func (d *validator) keepNewestTaskSource() {
 	newest := ""
-	isPrompt := func(key string) bool { return strings.HasPrefix(key, "task.prompt") } // or task.prompt_file
-	goTogether := func(a, b string) bool {
-		isPromptWithIssue := isPrompt(a) && b == taskIssue || isPrompt(b) && a == taskIssue
-		return isPromptWithIssue && d.job.Publish.IsFeedback()
-	}
 	for _, source := range d.job.Task.taskSources() {
 		if !d.IsSetByCurrentLayer(source.key) || *source.text == "" {
 			continue
 		}
-		d.ReportIf(newest != "" && !goTogether(newest, source.key), source.key, "is a second task beside "+newest+"; give only one of them")
+		d.ReportIf(newest != "" && !d.goTogether(newest, source.key), source.key, "is a second task beside "+newest+"; give only one of them")
 		newest = cmp.Or(newest, source.key)
 	}
 	for _, source := range d.job.Task.taskSources() {
-		if newest != "" && !d.IsSetByCurrentLayer(source.key) && !goTogether(newest, source.key) {
+		if newest != "" && !d.IsSetByCurrentLayer(source.key) && !d.goTogether(newest, source.key) {
 			*source.text = ""
 		}
 	}
+}
+
+// goTogether reports whether two task sources may be in one job: a prompt and an issue, if the job publishes
+// feedback. Then the prompt says what to do, and the issue says on what.
+func (d *validator) goTogether(a, b string) bool {
+	isPrompt := func(key string) bool { return strings.HasPrefix(key, "task.prompt") } // or task.prompt_file
+	isPromptWithIssue := isPrompt(a) && b == taskIssue || isPrompt(b) && a == taskIssue
+	return isPromptWithIssue && d.job.Publish.IsFeedback()
 }
 
 const taskIssue = "task.issue"

@@ -41,7 +41,7 @@ func Compare(before BaseResults, now *Results, greenNow bool) Change {
 		}
 		counted[name] = true
 		switch {
-		case now.passedByName(name):
+		case now.isNamedPassed(name):
 			c.Fixed = append(c.Fixed, name)
 		case isGreenWithoutNames || now.Passed(name):
 			c.Silent = append(c.Silent, name)

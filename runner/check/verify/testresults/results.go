@@ -157,13 +157,13 @@ func (r *Results) NamesPassed(name string) bool { return r.passed[name] && !r.fa
 // Passed reports whether a test passed. Outputs name all failures, so an unnamed test passed if its group ran.
 func (r *Results) Passed(name string) bool {
 	if isNamed := r.passed[name] || r.failing[name] || r.skipped[name]; isNamed {
-		return r.passedByName(name)
+		return r.isNamedPassed(name)
 	}
 	return slices.ContainsFunc(r.ran, func(s scope) bool { return s.contains(name) })
 }
 
-// passedByName reports whether the output names a test as passed, and never as failed or skipped.
-func (r *Results) passedByName(name string) bool {
+// isNamedPassed reports whether the output names a test as passed, and never as failed or skipped.
+func (r *Results) isNamedPassed(name string) bool {
 	return r.passed[name] && !r.failing[name] && !r.skipped[name]
 }
 

@@ -20,14 +20,12 @@ type Failure struct {
 	Owner *File // the file that the failure belongs to, or nil; Locate sets it
 }
 
-// BelongsTo reports whether the failure belongs to a file. shared means that the output named another Go file of
-// the folder: files that compile together share a compile error.
-func (x Failure) BelongsTo(f File) (belongs, shared bool) {
-	if x.Owner == nil || x.Owner.Path == f.Path {
-		return x.Owner != nil, false
+// BelongsTo reports whether the failure belongs to a file. Go files that compile together share a load error.
+func (x Failure) BelongsTo(f File) bool {
+	if x.Owner == nil {
+		return false
 	}
-	shared = x.LoadError && samePackage(x.Owner.Path, f.Path)
-	return shared, shared
+	return x.Owner.Path == f.Path || x.LoadError && samePackage(x.Owner.Path, f.Path)
 }
 
 // Failures returns the failing tests of results, in their order. Each file that does not load is one failure.

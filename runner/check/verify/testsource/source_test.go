@@ -153,7 +153,7 @@ func TestLocatesFailures(t *testing.T) {
 		located, got := []Failure{c.x}, ""
 		must.Do(t, NewLocator(checkout, all).Locate(t.Context(), located))
 		for _, f := range all {
-			if is, _ := located[0].BelongsTo(f); is {
+			if located[0].BelongsTo(f) {
 				got += " " + f.Path
 			}
 		}
