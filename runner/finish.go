@@ -122,11 +122,16 @@ func (r *runner) keepWork(ctx context.Context, stop *outcome.Stop) string {
 	}
 	p := e.publication()
 	note := e.Workspace.KeepWork(ctx, workspace.RunEnd{
-		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.Assignment.Project.Mode == publish.Nowhere, Resumable: e.mayResume(r.Record, stop.Outcome), Change: e.work.change, Run: r,
+		Changed:     stop.Outcome == outcome.Changed,
+		Published:   p.Commit != "",
+		ForCheckout: e.Assignment.Project.Mode == publish.Nowhere,
+		Resumable:   e.mayResume(r.Record, stop.Outcome),
+		Change:      e.work.change,
+		Run:         r,
 	})
-	unpushed := stop.Outcome == outcome.Cancelled || stop.Outcome == outcome.ForgeFailed && p.Remote == ""
-	if p.Commit == "" || !unpushed {
-		return note // the message already names the commit, if there is one
+	endedBeforePush := stop.Outcome == outcome.Cancelled || stop.Outcome == outcome.ForgeFailed && p.Remote == ""
+	if p.Commit == "" || !endedBeforePush {
+		return note // the message of stop already names a commit that was pushed
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
 	return strings.TrimSpace(p.DescribeChange(e.Workspace.NameOrPath()) + " " + note)

@@ -130,9 +130,9 @@ func (r *runner) setUp(ctx context.Context, opened *ready) (_ *ready, err error)
 }
 
 // workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends ctx but not
-// untimed: work that took all its time can still be published. attempts counts earlier verifications.
-func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempts int) error {
-	w, err := r.workAndVerify(ctx, untimed, rd, attempts)
+// untimed: work that took all its time can still be published. earlierAttempts counts earlier verifications.
+func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, earlierAttempts int) error {
+	w, err := r.workAndVerify(ctx, untimed, rd, earlierAttempts)
 	if err != nil {
 		return err
 	}
@@ -152,14 +152,14 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 }
 
 // workAndVerify runs the job's recipe, lets the agent work, and verifies the change. limits.time ends ctx but not
-// untimed. attempts is the number of earlier verifications.
-func (r *runner) workAndVerify(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
+// untimed. earlierAttempts counts earlier verifications.
+func (r *runner) workAndVerify(ctx, untimed context.Context, rd *ready, earlierAttempts int) (work, error) {
 	defer rd.Agent.Close()
-	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
+	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), earlierAttempts)
 	if err != nil || done {
 		return w, err
 	}
-	if w, err = r.workUntilVerified(ctx, untimed, w, attempts); err != nil {
+	if w, err = r.workUntilVerified(ctx, untimed, w, earlierAttempts); err != nil {
 		return w, err
 	}
 	if !w.change.Empty() {
@@ -173,10 +173,10 @@ func (r *runner) workAndVerify(ctx, untimed context.Context, rd *ready, attempts
 // workUntilVerified lets the agent work, takes its change and verifies it. It returns some problems to the
 // agent once each: an early end, a refused change, unsupported claims, and unproven tests. It returns red
 // checks up to verify_attempts times. It verifies and keeps work that a budget stopped, limits.time included.
-func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempts int) (work, error) {
+func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, earlierAttempts int) (work, error) {
 	var err error
-	// A clean merge needs the model only if checks fail.
-	for attempt, skipTurn := attempts+1, w.cleanMerge; ; skipTurn = false {
+	attempt := earlierAttempts + 1
+	for skipTurn := w.cleanMerge; ; skipTurn = false { // a clean merge needs the model only if checks fail
 		if !skipTurn {
 			if w, err = r.takeTurns(ctx, w); err != nil {
 				return w, err
@@ -185,7 +185,7 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 		if w, err = r.takeFinalChange(ctx, untimed, w); err != nil {
 			return w, err
 		}
-		if skipTurn && w.change.Empty() { // the base already has the whole merged change
+		if isInBase := skipTurn && w.change.Empty(); isInBase { // the merged change
 			return w, nil
 		}
 		again := false
@@ -195,7 +195,7 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 		if again {
 			continue
 		}
-		if w.change.Empty() || len(w.Job().Verify) == 0 || untimed.Err() != nil {
+		if needsChecks := !w.change.Empty() && len(w.Job().Verify) > 0 && untimed.Err() == nil; !needsChecks {
 			return w, nil
 		}
 		if w, err = r.verifyChange(ctx, untimed, w, attempt); err != nil {

@@ -98,9 +98,9 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) error {
 
 // followRecipe runs the job's recipe before the agent's first turn, and tells the agent its change and the
 // failed checks. done means that every check passes, so the agent need not work. It does nothing if a resumed
-// run has got further (attempts counts its verifications), or if the task only wants feedback.
-func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int) (_ work, done bool, err error) {
-	if w.Job().Recipe.Run == "" || attempts > 0 || w.AlreadyWorked() || w.Task.Subject != nil {
+// run has got further (earlierAttempts counts its verifications), or if the task only wants feedback.
+func (r *runner) followRecipe(ctx, untimed context.Context, w work, earlierAttempts int) (_ work, done bool, err error) {
+	if w.Job().Recipe.Run == "" || earlierAttempts > 0 || w.AlreadyWorked() || w.Task.Subject != nil {
 		return w, false, nil
 	}
 	if err := r.newChecks(ctx, w).RunRecipe(ctx); err != nil {

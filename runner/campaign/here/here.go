@@ -135,8 +135,8 @@ type localRuns struct {
 	Schedule
 	running int
 	ended   chan runEnd
-	// outage is when the forge first failed, or zero since it last answered.
-	outage time.Time
+	// outageBegan is when the forge first failed, or zero since it last answered.
+	outageBegan time.Time
 }
 
 // runEnd is the result of Work for a claim.
@@ -176,20 +176,20 @@ const (
 )
 
 // retryTime returns when to ask the forge again after a failure, and logs that. It returns the zero time if Run does not
-// wait, another attempt would fail too, or the outage would last longer than maxOutage.
+// wait, another attempt would fail too, or the outage would last longer than maxOutage. It keeps outageBegan up to date.
 func (r *localRuns) retryTime(err error) (until time.Time) {
 	now := r.Now()
 	failed, isOfForge := errors.AsType[*forge.Error](err)
 	isUntrusted := errors.As(err, new(*tls.CertificateVerificationError)) // until a person trusts the certificate
 	if !isOfForge || isUntrusted || failed.Kind != forge.Unavailable && failed.Kind != forge.RateLimited {
-		r.outage = time.Time{}
+		r.outageBegan = time.Time{}
 		return until
 	}
-	if r.outage.IsZero() {
-		r.outage = now
+	if r.outageBegan.IsZero() {
+		r.outageBegan = now
 	}
 	until = now.Add(max(failed.RetryAfter, outagePause))
-	if !r.Schedule.Wait || until.Sub(r.outage) > maxOutage {
+	if !r.Schedule.Wait || until.Sub(r.outageBegan) > maxOutage {
 		return time.Time{}
 	}
 	fmt.Fprintf(r.Log, "%s; trying again at %s\n", progress.Printable(err.Error()), until.UTC().Format(time.RFC3339))

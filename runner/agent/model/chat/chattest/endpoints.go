@@ -193,7 +193,7 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-// usual streams as OpenAI does, thoughts in fields. Each call is asked to be worded.
+// usual streams an answer as OpenAI does. The thoughts are in fields, and worded returns the pieces of a call.
 func usual(fields []string, worded func(n int, id string, call toolCall) []string, end string) voice {
 	return func(thought, words string, calls []toolCall, asked *completion) string {
 		var s strings.Builder
@@ -220,7 +220,7 @@ func usual(fields []string, worded func(n int, id string, call toolCall) []strin
 	}
 }
 
-// numbered words a call in pieces as OpenAI does.
+// numbered returns the pieces of a call as OpenAI sends them.
 func numbered(n int, id string, call toolCall) []string {
 	text := call.arguments
 	return []string{
@@ -230,21 +230,22 @@ func numbered(n int, id string, call toolCall) []string {
 	}
 }
 
-// inFormat words a call in one piece by a format with its id and its arguments.
+// inFormat returns a function that returns a call in one piece. format has placeholders for its parts.
 func inFormat(format string) func(n int, id string, call toolCall) []string {
 	return func(_ int, id string, call toolCall) []string {
 		return []string{strings.NewReplacer("ID", id, "TOOL", call.tool, "TEXT", quoted(call.arguments), "OBJECT", call.arguments).Replace(format)}
 	}
 }
 
-// unnumbered words a call in pieces without a number, the name and the id in each.
+// unnumbered returns the pieces of a call without its number. Each has the name and the id.
 func unnumbered(_ int, id string, call toolCall) []string {
 	text := call.arguments
 	format := `{"id":%q,"function":{"name":%q,"arguments":%s}}`
 	return []string{fmt.Sprintf(format, id, call.tool, quoted(text[:5])), fmt.Sprintf(format, id, call.tool, quoted(text[5:]))}
 }
 
-// inText words all in the text of one piece, and ends without a reason.
+// inText writes thought, words and calls into one text, as a server without parsers does. The answer has no
+// finish reason.
 func inText(thought, words string, calls []toolCall, _ *completion) string {
 	text := "<think>\n" + thought + "\n</think>\n\n" + words
 	for _, call := range calls {
@@ -259,7 +260,7 @@ func withoutUsage(v voice) voice {
 	}
 }
 
-// inOnePiece gives the whole answer as an object.
+// inOnePiece returns the whole answer as one JSON object, not as a stream.
 func inOnePiece(_, words string, calls []toolCall, asked *completion) string {
 	finish, list := "stop", []string{}
 	for n, call := range calls {

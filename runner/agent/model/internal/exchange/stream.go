@@ -109,7 +109,8 @@ const endOfStream = "[DONE]"
 // readStream reads an answer as a stream of events. It calls alive after each event. It ignores a last event without a
 // blank line, unless that completes the answer.
 func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
-	size := 0 // of all data
+	const announced = true // by endOfStream
+	size := 0              // of all data
 	for {
 		data, complete, found := stream.next()
 		if !found {
@@ -126,7 +127,7 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 		}
 		for _, event := range events {
 			if string(event) == endOfStream {
-				return read.End(true)
+				return read.End(announced)
 			}
 			answer, err := read.Event(event)
 			if err != nil {
@@ -137,11 +138,11 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 			}
 		}
 		if !complete {
-			return read.End(false)
+			return read.End(!announced)
 		}
 	}
 	if err := stream.failure(); err != nil {
 		return nil, FailureOf(err)
 	}
-	return read.End(false)
+	return read.End(!announced)
 }
