@@ -189,12 +189,7 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 	var result Result
 	ran, fault := false, refused
 	if fault == nil {
-		var gateText string
-		t, gateText = d.askGateBefore(ctx, t)
-		result, ran, fault = d.runTool(d.withCalls(ctx, t), t)
-		if fault == nil && !result.Recorded { // a recorded result stays as the model got it
-			result = result.withPrefix(gateText)
-		}
+		t, result, ran, fault = d.runAsGated(ctx, t)
 	}
 	duration := time.Since(started)
 	if fault != nil {
@@ -217,6 +212,17 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 		d.Observer.Finished(finished)
 	}
 	return finished.Result
+}
+
+// runAsGated runs the tool with the input that the gate's answer leaves, and puts the gate's text before the result. ran
+// reports whether the tool's Run was called.
+func (d *Dispatcher) runAsGated(ctx context.Context, t callTarget) (_ callTarget, result Result, ran bool, err error) {
+	t, gateText := d.askGateBefore(ctx, t)
+	result, ran, err = d.runTool(d.withCalls(ctx, t), t)
+	if err == nil && !result.Recorded { // a recorded result stays as the model got it
+		result = result.withPrefix(gateText)
+	}
+	return t, result, ran, err
 }
 
 // failedResult returns the result of a failed call: words, followed by what its command has printed.

@@ -68,7 +68,8 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 // machine it returns a refusal that suggests no entry in the list.
 func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if ownAddrs, err := ownAddresses(); err == nil && ownAddrs[t.Addr] {
-		return policy.LocalAddressRefusal(t, d, policy.ThisMachineReason, false)
+		const openable = false
+		return policy.LocalAddressRefusal(t, d, policy.ThisMachineReason, openable)
 	}
 	return d
 }

@@ -41,7 +41,7 @@ func (f *frameForwarder) Write(part []byte) (int, error) {
 		}
 		f.readText()
 	}
-	f.replaceValues(false) // the message may go on
+	f.replaceValues(!isEnd) // the message may go on
 	ready := f.unread
 	if len(f.heldOffsets) > 0 {
 		ready = f.heldOffsets[0] // the first byte that is held back
@@ -90,7 +90,7 @@ func (f *frameForwarder) readHeader() (complete bool, err error) {
 		if len(received) < end {
 			return false, nil
 		}
-		f.guard.ReplaceValues(received[headerSize:end], true)
+		f.guard.ReplaceValues(received[headerSize:end], isEnd)
 		f.unread += end
 		return true, nil
 	}
@@ -103,7 +103,7 @@ func (f *frameForwarder) readHeader() (complete bool, err error) {
 	f.isFinal, f.frameRemaining = received[0]&final != 0, length
 	f.unread += headerSize
 	if f.frameRemaining == 0 && f.isFinal {
-		f.replaceValues(true)
+		f.replaceValues(isEnd)
 	}
 	return true, nil
 }
@@ -118,12 +118,14 @@ func (f *frameForwarder) readText() {
 	f.unread += n
 	f.frameRemaining -= uint64(n)
 	if n > 0 && f.frameRemaining == 0 && f.isFinal {
-		f.replaceValues(true)
+		f.replaceValues(isEnd)
 	}
 }
 
-// replaceValues replaces values in the held back text and releases its finished part. isEnd means that the
-// message ends there.
+// isEnd means that a message ends with a text.
+const isEnd = true
+
+// replaceValues replaces values in the held back text and releases its finished part.
 func (f *frameForwarder) replaceValues(isEnd bool) {
 	ready := f.guard.ReplaceValues(f.held, isEnd)
 	for i, c := range f.held[:ready] {

@@ -54,7 +54,7 @@ func newEncodedFinder(values []Value) *encodedFinder {
 	d.firstPlaces = make(map[uint64]int32, len(d.places))
 	for i := range d.places {
 		place := &d.places[i]
-		place.next = d.firstPlaces[place.gram()] - 1
+		place.next = d.firstPlaces[place.gram()] - 1 // -1 for the first place of a gram
 		d.firstPlaces[place.gram()] = int32(i) + 1
 		word, mask := d.filterBit(place.gram())
 		d.filter[word] |= mask

@@ -57,7 +57,7 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 		return nil, "an assignment"
 	}
 	for _, arg := range call.Args {
-		text, unclear := plainText(arg.Parts, false)
+		text, unclear := plainText(arg.Parts, unclearLiteral)
 		if unclear != "" {
 			return nil, unclear
 		}
@@ -66,19 +66,32 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	return argv, ""
 }
 
-// plainText returns the text of a word's literal parts. quoted means that the parts are inside double
-// quotes. unclear names the first part that is not literal.
-func plainText(parts []syntax.WordPart, quoted bool) (text, unclear string) {
+// unclearLiteral names what is not plain text in a literal, or returns "".
+func unclearLiteral(value string) string {
+	isCommand := value == "[" // the test command, not a glob
+	if !isCommand && strings.ContainsAny(value, `\*?~{[`) {
+		return "an unquoted glob, brace, tilde or backslash"
+	}
+	return ""
+}
+
+// unclearQuoted is unclearLiteral inside double quotes.
+func unclearQuoted(value string) string {
+	if strings.Contains(value, `\`) {
+		return "a quotation with escapes"
+	}
+	return ""
+}
+
+// plainText returns the text of a word's literal parts. unclear names the first part that is not literal, or
+// what unclearIn names in a literal one.
+func plainText(parts []syntax.WordPart, unclearIn func(literal string) string) (text, unclear string) {
 	var b strings.Builder
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			isCommand := p.Value == "[" // the test command, not a glob
-			switch {
-			case quoted && strings.Contains(p.Value, `\`):
-				return "", "a quotation with escapes"
-			case !quoted && !isCommand && strings.ContainsAny(p.Value, `\*?~{[`):
-				return "", "an unquoted glob, brace, tilde or backslash"
+			if unclear := unclearIn(p.Value); unclear != "" {
+				return "", unclear
 			}
 			b.WriteString(p.Value)
 		case *syntax.SglQuoted:
@@ -90,7 +103,7 @@ func plainText(parts []syntax.WordPart, quoted bool) (text, unclear string) {
 			if p.Dollar && len(p.Parts) > 0 {
 				return "", "an expansion or a substitution"
 			}
-			text, unclear := plainText(p.Parts, true)
+			text, unclear := plainText(p.Parts, unclearQuoted)
 			if unclear != "" {
 				return "", unclear
 			}

@@ -40,7 +40,7 @@ func joinWords(words []Word) string {
 func evaluateWord(w *syntax.Word) Word {
 	b := wordBuilder{known: true}
 	for _, part := range w.Parts {
-		b.addPart(part, false)
+		b.addPart(part)
 	}
 	return Word{b.text.String(), b.known}
 }
@@ -51,14 +51,10 @@ type wordBuilder struct {
 	known bool
 }
 
-// addPart adds a part of a word. quoted means that the part is inside double quotes.
-func (b *wordBuilder) addPart(part syntax.WordPart, quoted bool) {
+// addPart adds a part of a word.
+func (b *wordBuilder) addPart(part syntax.WordPart) {
 	switch p := part.(type) {
 	case *syntax.Lit:
-		if quoted {
-			b.text.WriteString(unescapeQuoted(p.Value))
-			return
-		}
 		b.text.WriteString(unescape(p.Value))
 		b.known = b.known && !hasBraces(p.Value)
 	case *syntax.SglQuoted:
@@ -70,7 +66,7 @@ func (b *wordBuilder) addPart(part syntax.WordPart, quoted bool) {
 		b.known = b.known && known
 	case *syntax.DblQuoted:
 		for _, inner := range p.Parts {
-			b.addPart(inner, true)
+			b.addQuotedPart(inner)
 		}
 	case *syntax.ParamExp:
 		b.addUnknown("$" + paramName(p))
@@ -79,6 +75,15 @@ func (b *wordBuilder) addPart(part syntax.WordPart, quoted bool) {
 	default:
 		b.addUnknown("…")
 	}
+}
+
+// addQuotedPart adds a part inside double quotes.
+func (b *wordBuilder) addQuotedPart(part syntax.WordPart) {
+	if literal, isLiteral := part.(*syntax.Lit); isLiteral {
+		b.text.WriteString(unescapeQuoted(literal.Value))
+		return
+	}
+	b.addPart(part)
 }
 
 // addUnknown adds a part with unknown text, and shows it as placeholder.
