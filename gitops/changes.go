@@ -62,7 +62,7 @@ func (c *Checkout) changedTree(ctx context.Context, base Tree, to *changeCollect
 	for _, path := range slices.Sorted(maps.Keys(to.landed)) {
 		to.scan.SuspectAt(path)
 	}
-	if err := c.work.CleanSuspects(ctx, to.scan, true); err != nil {
+	if err := c.work.StoreSuspects(ctx, to.scan); err != nil {
 		return "", err
 	}
 	to.addSuspects()

@@ -174,7 +174,7 @@ func (c *Checkout) scanWithContent(ctx context.Context, ix *index.File, report f
 		report(f)
 	})
 	if err = s.Run(ctx); err == nil {
-		err = c.work.CleanSuspects(ctx, s, false)
+		err = c.work.HashSuspects(ctx, s)
 	}
 	if err != nil {
 		return nil, nil, err

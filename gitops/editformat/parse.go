@@ -229,13 +229,13 @@ func (p *parser) readerFor(f fence) func(p *parser, open, end int) {
 		}
 		if path == "" {
 			if word := p.bareName(); word != "" && !isRequest && !f.isText() {
-				return func(p *parser, open, end int) { p.readWhole(f, word, true, open, end) }
+				return func(p *parser, open, end int) { p.readWhole(f, word, Edit{act: write, isWord: true}, open, end) }
 			}
 			return readRequest
 		}
 		isCommand := strings.Contains(path, " ") // in backticks, above its output
 		if !isCommand && (!isRequest || isScript(f.language, path)) {
-			return func(p *parser, open, end int) { p.readWhole(f, path, false, open, end) }
+			return func(p *parser, open, end int) { p.readWhole(f, path, Edit{act: write}, open, end) }
 		}
 	}
 	return readRequest

@@ -9,15 +9,13 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// readWhole reads a fence's content as the text of a whole file. isWord says that the name may be
-// an ordinary word; then the file must exist.
-func (p *parser) readWhole(f fence, name string, isWord bool, open, end int) {
+// readWhole adds the edit e that writes a fence's content to a file.
+func (p *parser) readWhole(f fence, name string, e Edit, open, end int) {
 	content := p.lines[open+1 : end]
 	if slices.ContainsFunc(content, f.opensInside) || p.mayContinueBelow(f, name, end) {
 		p.problem(open, "it is not clear where the text of %s ends, since it has fences of its own; put it between longer ones, of %s", name, f.longerFence())
 		return
 	}
-	e := Edit{act: write, isWord: isWord}
 	for _, line := range content {
 		e.lines = append(e.lines, v4a.Line{Kind: v4a.Insert, Text: line})
 	}

@@ -66,7 +66,7 @@ func (p *pattern) matchesName(name string, fold bool) bool {
 		n := len(p.text) - 1
 		return n <= len(name) && equal(p.text[1:], name[len(name)-n:], fold)
 	}
-	return wildmatch(p.text, name, false, fold)
+	return matcher{fold: fold}.matches(p.text, name)
 }
 
 // matchesPath compares the part before the first special character byte by byte, and the rest as a
@@ -83,7 +83,7 @@ func (p *pattern) matchesPath(path string, fold bool) bool {
 	if text == "" {
 		return path == ""
 	}
-	return wildmatch(text, path, true, fold)
+	return matcher{paths: true, fold: fold}.matches(text, path)
 }
 
 // equal compares two texts. fold ignores the case of ASCII letters.

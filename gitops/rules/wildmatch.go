@@ -13,15 +13,15 @@ const (
 	beyondThisPart // a "*" reached a slash: only an earlier "**" can continue
 )
 
+// matcher matches a text with a pattern, as gitignore(5) describes.
 type matcher struct {
 	paths bool // "*", "?" and "[" do not match a slash; "**" does
 	fold  bool // ignores the case of ASCII letters
 }
 
-// wildmatch reports whether pattern matches the whole text, as gitignore(5) describes.
-func wildmatch(pattern, text string, paths, fold bool) bool {
-	m := matcher{paths: paths, fold: fold}
-	if fold {
+// matches reports whether pattern matches the whole text.
+func (m matcher) matches(pattern, text string) bool {
+	if m.fold {
 		text = lower(text)
 	}
 	return m.run(pattern, 0, text) == match

@@ -115,11 +115,15 @@ func (r *Repository) WasRemoved() bool {
 		return true // git no longer takes it for a git folder
 	}
 	now, err := os.Stat(r.GitDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
 	if err != nil || r.claimFile == nil {
-		return errors.Is(err, fs.ErrNotExist)
+		return false
 	}
 	claimed, err := r.claimFile.Stat()
-	return err == nil && !os.SameFile(claimed, now)
+	isOther := err == nil && !os.SameFile(claimed, now)
+	return isOther
 }
 
 func isHeldByOther(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }

@@ -241,7 +241,7 @@ func (s *Scan) addNames(dir *os.Root, folder int, names []listedName, listed []s
 // withIgnoreFile returns the ignore rules for a folder: those of at, and those of its own
 // .gitignore.
 func (s *Scan) withIgnoreFile(dir *os.Root, names []listedName, at folderRange) []rules.Ignore {
-	if _, ok := findName(names, ".gitignore", false); !ok && at.upper == nil {
+	if _, ok := findExactName(names, ".gitignore"); !ok && at.upper == nil {
 		return at.ignores
 	}
 	data, err := regularfile.ReadIn(dir, ".gitignore")
@@ -255,10 +255,14 @@ func (s *Scan) withIgnoreFile(dir *os.Root, names []listedName, at folderRange) 
 	return append(slices.Clip(at.ignores), list)
 }
 
-// findName returns the position of a name in the sorted names. If fold is set and there is no exact
-// match, it accepts one in another case.
+// findExactName returns the position of a name in the sorted names.
+func findExactName(names []listedName, git string) (int, bool) {
+	return slices.BinarySearchFunc(names, git, func(n listedName, git string) int { return strings.Compare(n.inGit, git) })
+}
+
+// findName is findExactName, but with fold it also accepts a match in another case.
 func findName(names []listedName, git string, fold bool) (int, bool) {
-	i, ok := slices.BinarySearchFunc(names, git, func(n listedName, git string) int { return strings.Compare(n.inGit, git) })
+	i, ok := findExactName(names, git)
 	if ok || !fold {
 		return i, ok
 	}
@@ -354,7 +358,8 @@ func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *
 // enterTracked scans a folder with tracked files. If the folder may not be read, it reports that instead.
 func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
 	path := strings.TrimSuffix(below.path, "/")
-	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
+	const isDir = true
+	below.ignored = below.ignored || ignores(below.ignores, path, isDir, s.settings.IgnoreCase)
 	s.recordFolder(below.path, n)
 	err := s.openAndScan(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {

@@ -68,19 +68,9 @@ func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, pa
 	if err != nil {
 		return before, after, err
 	}
-	var oldFiles []index.Entry
-	for line := range strings.SplitSeq(strings.TrimSuffix(named, "\x00"), "\x00") {
-		parts := strings.SplitN(line, "\t", 3)
-		if len(parts) != 3 || !objects.ValidPath(parts[2]) {
-			return before, after, fmt.Errorf("%q is no path of a checkout", line)
-		}
-		there, err := s.objects.Find(tree.Hash(), parts[2])
-		if err != nil {
-			return before, after, err
-		}
-		if there.Mode != 0 && !there.IsTree() {
-			oldFiles = append(oldFiles, there.At(parts[2]))
-		}
+	oldFiles, err := s.filesIn(tree, named)
+	if err != nil {
+		return before, after, err
 	}
 	if err := s.objects.OwnFiles(ctx, oldFiles); err != nil {
 		return before, after, err
@@ -96,4 +86,22 @@ func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, pa
 	}
 	now, err := run(nil, "write-tree")
 	return before, plumbing.NewHash(strings.TrimSpace(now)), err
+}
+
+// filesIn returns those files of a tree that a patch names. named is the output of git apply --numstat -z for the patch.
+func (s *Store) filesIn(tree Tree, named string) (files []index.Entry, err error) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(named, "\x00"), "\x00") {
+		parts := strings.SplitN(line, "\t", 3)
+		if len(parts) != 3 || !objects.ValidPath(parts[2]) {
+			return nil, fmt.Errorf("%q is no path of a checkout", line)
+		}
+		there, err := s.objects.Find(tree.Hash(), parts[2])
+		if err != nil {
+			return nil, err
+		}
+		if there.Mode != 0 && !there.IsTree() {
+			files = append(files, there.At(parts[2]))
+		}
+	}
+	return files, nil
 }

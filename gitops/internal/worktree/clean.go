@@ -21,9 +21,20 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
-// CleanSuspects sets the blob id of every suspect of a scan: that of the content as git would store it. If keep
-// is set, it also stores the blobs.
-func (w *Worktree) CleanSuspects(ctx context.Context, s *scan.Scan, keep bool) error {
+// keep stores cleaned content. Without it, only ids are computed.
+const keep = true
+
+// HashSuspects sets the blob id of every suspect of a scan: that of the content as git would store it.
+func (w *Worktree) HashSuspects(ctx context.Context, s *scan.Scan) error {
+	return w.cleanSuspects(ctx, s, !keep)
+}
+
+// StoreSuspects is HashSuspects, and also stores the blobs.
+func (w *Worktree) StoreSuspects(ctx context.Context, s *scan.Scan) error {
+	return w.cleanSuspects(ctx, s, keep)
+}
+
+func (w *Worktree) cleanSuspects(ctx context.Context, s *scan.Scan, keep bool) error {
 	if len(s.Suspects) == 0 {
 		return nil
 	}

@@ -56,7 +56,7 @@ func TestLargeReadEndsWithContext(t *testing.T) {
 	var s *scan.Scan
 	s = scan.New(c.work.ScanTree(), c.index(), func(f scan.Found) { s.Suspect(f) })
 	must.Do(t, s.Run(ctx))
-	must.Fail(t, "", c.work.CleanSuspects(ctx, s, true), "it was read after the end of the context")
+	must.Fail(t, "", c.work.StoreSuspects(ctx, s), "it was read after the end of the context")
 	if looks := ctx.looks.Load(); looks < -64 {
 		t.Errorf("looked at %d times after its end", -looks)
 	}

@@ -157,6 +157,6 @@ func (c checkout) scanned(wanted extent) (*scan.Scan, []scan.Found) {
 			s.Suspect(f)
 		}
 	})
-	must.Do(c.T, errors.Join(s.Run(c.T.Context()), c.work.CleanSuspects(c.T.Context(), s, true)))
+	must.Do(c.T, errors.Join(s.Run(c.T.Context()), c.work.StoreSuspects(c.T.Context(), s)))
 	return s, found
 }
