@@ -68,7 +68,8 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		return original.CheckWithoutRunning(ctx, r.Record, source)
 	}
 	if original.Foreign {
-		if err := original.RefuseExcessPermissions(ctx, r.Source, source, false); err != nil {
+		const resumes = false
+		if err := original.RefuseExcessPermissions(ctx, r.Source, source, resumes); err != nil {
 			return nil, err
 		}
 	}

@@ -35,7 +35,7 @@ func compose(b *testing.B, path string) time.Duration {
 	began := time.Now()
 	f := must.Get(os.Open(path))(b)
 	defer f.Close()
-	view := must.Get(transcript.FoldWithEntries(f, false))(b)
+	view := must.Get(transcript.FoldWithEntries(f))(b)
 	posts := must.Get(body.Compose(view, body.Options{Comments: body.MaxComments}))(b)
 	if len(posts.Comments) != body.MaxComments {
 		b.Fatalf("there are %d comments", len(posts.Comments))

@@ -305,7 +305,7 @@ func (r *Record) View() (*transcript.View, error) {
 
 // View folds the transcript of a run directory into a view with entries. It fails if the transcript is damaged.
 func (d *Directory) View() (*transcript.View, error) {
-	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldWithEntries(log, false) })
+	return d.fold(func(log io.Reader) (*transcript.View, error) { return transcript.FoldWithEntries(log) })
 }
 
 // FoldEvents folds the complete lines of a transcript, and calls visit with each event. It fails if the

@@ -24,7 +24,7 @@ func RenderDocument(runDir string) (string, error) {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
 	defer log.Close()
-	view, err := transcript.FoldWithEntries(log, true)
+	view, err := transcript.FoldWithTexts(log)
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}

@@ -165,9 +165,9 @@ func (k listKind) claimsOfItem(line string) []claim {
 	case m == nil:
 		return nil
 	case k == testList:
-		return commandClaim(m[1], true)
+		return commandClaim(m[1], acceptsBareName)
 	case k == changeList && canEndObject(wordsOf(m[2])):
-		return changeClaim(m[1], false)
+		return changeClaim(m[1], !acceptsTestNames)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func (s *sentenceClaims) addPassiveChanges() {
 // addPassiveRuns adds claims such as "was checked with `make`" or "`make` passes".
 func (s *sentenceClaims) addPassiveRuns() {
 	for _, m := range saysWasRun().FindAllStringSubmatchIndex(s.text, -1) {
-		s.claims = append(s.claims, runClaim(s.spansAt(m[2], m[3])[0], false)...)
+		s.claims = append(s.claims, runClaim(s.spansAt(m[2], m[3])[0], !acceptsBareName)...)
 	}
 	for _, m := range saysPasses().FindAllStringSubmatchIndex(s.text, -1) {
 		names := s.spansAt(m[2], m[3])
@@ -276,7 +276,7 @@ func (s *sentenceClaims) addPassiveRuns() {
 			continue // an infinitive: "made `make test` pass"
 		}
 		for _, name := range names {
-			s.claims = append(s.claims, runClaim(name, true)...)
+			s.claims = append(s.claims, runClaim(name, acceptsBareName)...)
 		}
 	}
 }
@@ -287,8 +287,12 @@ func (s *sentenceClaims) spansAt(from, to int) []string {
 	return s.code[first : first+strings.Count(s.text[from:to], codeMark)]
 }
 
-// changeClaim returns the claim that the file or test in a code span was changed, or nil. With
-// acceptsTestNames, any name of several words may be a test.
+const (
+	acceptsTestNames = true // any name of several words may be a test
+	acceptsBareName  = true // a program's name without arguments may be a command
+)
+
+// changeClaim returns the claim that the file or test in a code span was changed, or nil.
 func changeClaim(code string, acceptsTestNames bool) []claim {
 	switch bare := strings.TrimSuffix(code, "()"); {
 	case testName().MatchString(bare), acceptsTestNames && identifier().MatchString(bare):
@@ -299,8 +303,7 @@ func changeClaim(code string, acceptsTestNames bool) []claim {
 	return nil
 }
 
-// runClaim returns the claim that the test or command in a code span was run, or nil. acceptsBareName
-// accepts a program's name without arguments.
+// runClaim returns the claim that the test or command in a code span was run, or nil.
 func runClaim(code string, acceptsBareName bool) []claim {
 	if testName().MatchString(strings.TrimSuffix(code, "()")) {
 		return []claim{{kind: test, text: code}}

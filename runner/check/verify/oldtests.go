@@ -57,7 +57,8 @@ func (p *proof) recordRemovedTests() {
 		}
 	}
 	for _, f := range p.tests.baseTests {
-		if _, exists := now[f.Path]; !f.Known && !exists {
+		_, exists := now[f.Path]
+		if isRemovedWhole := !exists && !f.Known; isRemovedWhole { // the names of its tests are unknown
 			p.addBaseTest(transcript.OldTest{File: f.Path, Deleted: true})
 		}
 		for _, t := range f.Tests {

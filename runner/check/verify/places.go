@@ -17,13 +17,15 @@ func (c Checks) relativePaths(text string) string {
 		return text
 	}
 	for _, tree := range []string{c.Workspace.SandboxPath(), c.Record.Join(record.PrivateTree)} {
-		text = withoutFolder(text, tree+"/", false)
+		text = withoutFolder(text, tree+"/", !dropNext)
 	}
-	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true)
+	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", dropNext)
 }
 
-// withoutFolder removes a folder from the start of the paths in a text. The folder ends in a slash. With
-// dropNext, it also removes the element after the folder: /run/state/tree-1/a.go becomes a.go.
+// dropNext also removes the element after the folder: /run/state/tree-1/a.go becomes a.go.
+const dropNext = true
+
+// withoutFolder removes a folder from the start of the paths in a text. The folder ends in a slash.
 func withoutFolder(text, folder string, dropNext bool) string {
 	var s strings.Builder
 	for {

@@ -38,7 +38,7 @@ func (c *Control) countUse(by, name string, to reach.Target) error {
 	counted.uses++
 	isDue := counted.uses >= 2*counted.recorded // always true for the first use
 	if isDue {
-		if err := c.recordUse(key, counted.uses, false); err != nil {
+		if err := c.recordUse(key, counted.uses, !ended); err != nil {
 			return err
 		}
 		counted.recorded = counted.uses
@@ -75,13 +75,16 @@ func (c *Control) recordFinalUses(by string) {
 	}
 	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
 	for _, key := range all {
-		if err := c.recordUse(key, u.counts[key].uses, true); err != nil {
+		if err := c.recordUse(key, u.counts[key].uses, ended); err != nil {
 			c.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", key.name, err)
 			return
 		}
 		u.counts[key] = count{uses: u.counts[key].uses} // a later proxy records its first use again
 	}
 }
+
+// ended marks the final count of uses.
+const ended = true
 
 // recordUse records that commands have used a credential uses times so far. ended marks the final count.
 func (c *Control) recordUse(key use, uses int, ended bool) error {

@@ -34,7 +34,7 @@ func (s *service) awaitReadyAndInit(ctx context.Context) error {
 		return s.exitedBeforeReady()
 	}
 	s.forwarder = forward.Start(s.listener, s.connect) // from now on, commands reach the service
-	if err := s.recordState(transcript.ServiceReady, "", false); err != nil {
+	if err := s.recordState(transcript.ServiceReady, "", nil); err != nil {
 		return err
 	}
 	if s.process != nil {
@@ -140,7 +140,10 @@ func (s *service) runInit(ctx context.Context, run string) error {
 // notReadyStop stops an unusable service and records its state. It returns the outcome of the run, with the
 // last lines of the service's log.
 func (s *service) notReadyStop(state, why string) error {
-	ended := s.hasExited()
+	var exitCode *int
+	if s.hasExited() {
+		exitCode = new(s.exitCode())
+	}
 	if s.process != nil {
 		s.process.Kill()
 		_, _ = s.process.Wait()
@@ -149,7 +152,7 @@ func (s *service) notReadyStop(state, why string) error {
 	if lines := s.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
-	if err := s.recordState(state, why, ended); err != nil {
+	if err := s.recordState(state, why, exitCode); err != nil {
 		return err
 	}
 	where := "what answers at " + s.At

@@ -56,7 +56,7 @@ func (s *service) openSandbox(ctx context.Context) (err error) {
 // borrowTree borrows the work tree for a service that agent-ci starts.
 func (s *service) borrowTree() (err error) {
 	if s.commands.LendsTree && !s.isExternal() {
-		s.tree, err = s.commands.Box.Borrow(false)
+		s.tree, err = s.commands.Box.Borrow(!sandbox.ToWrite)
 	}
 	return err
 }
@@ -116,17 +116,13 @@ func (s *service) newCommand(run string, output io.Writer) sandbox.Command {
 	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: s.commands.Dir, Env: s.environment(), Output: output}
 }
 
-// recordState records a service's state in the transcript, with its exit status if ended is true.
-func (s *service) recordState(state, why string, ended bool) error {
+// recordState records a service's state in the transcript, with the exit code, or nil if it has not exited.
+func (s *service) recordState(state, why string, exitCode *int) error {
 	event := transcript.Service{
-		Name: s.name, Sandbox: s.commands.Name, State: state, Port: s.Port, Reason: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
+		Name: s.name, Sandbox: s.commands.Name, State: state, Port: s.Port, Reason: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName, ExitCode: exitCode,
 	}
 	if s.isExternal() {
 		event.ExternalAddress = s.addresses[0].String()
-	}
-	if ended {
-		code := s.exitCode()
-		event.ExitCode = &code
 	}
 	return s.record.Append(event)
 }
@@ -158,7 +154,7 @@ func (s *service) watchForExit() {
 	if lines := s.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
-	_ = s.recordState(transcript.ServiceEnded, why, true) // an error does not matter: a failing transcript is reported at the end of the run
+	_ = s.recordState(transcript.ServiceEnded, why, new(s.exitCode())) // an error does not matter: a failing transcript is reported at the end of the run
 	s.record.Warn("service_ended", "The service %s for %s ended with exit status %d while it was in use; connections to it were refused from then on. See %s.", s.name, s.commands.Name, s.exitCode(), s.logName)
 }
 

@@ -249,7 +249,8 @@ func (h SecondHalf) readChange(ctx context.Context, b Bundle, to publish.Forge, 
 // operator here. It ignores hook definitions in the bundle. p.Hooks stays nil without such hooks, and for an
 // empty change.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
-	lessons := proposals.FromRecord(h.Record, b.View).Attach(h.Workspace, p.Job, false)
+	const postsFeedback = false // the first half posts it
+	lessons := proposals.FromRecord(h.Record, b.View).Attach(h.Workspace, p.Job, postsFeedback)
 	lessons.RecordChecks(p.Verification.Rows)
 	p.Lessons = lessons
 	if p.Change.Empty() {

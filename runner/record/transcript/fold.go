@@ -12,11 +12,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// FoldWithEntries folds a log into a view. Unless its Entries are to have whole texts, they have excerpts, so that
-// a long run needs little memory.
-func FoldWithEntries(r io.Reader, whole bool) (*View, error) {
+// FoldWithEntries folds a log into a view whose Entries have excerpts, so that a long run needs little memory.
+func FoldWithEntries(r io.Reader) (*View, error) {
 	f := NewFolder()
-	f.keepEntries, f.whole = true, whole
+	f.keepEntries = true
+	return f.view, f.foldLog(r, nil)
+}
+
+// FoldWithTexts folds a log into a view whose Entries have whole texts.
+func FoldWithTexts(r io.Reader) (*View, error) {
+	f := NewFolder()
+	f.keepEntries, f.whole = true, true
 	return f.view, f.foldLog(r, nil)
 }
 

@@ -138,7 +138,7 @@ func TestSurveyTracksResume(t *testing.T) {
 // are read.
 func TestSurveyMatchesProject(t *testing.T) {
 	log := transcripttest.Recorded(t, append(transcripttest.Greeting(), resumed, transcripttest.Finished(154))) + `{"v":1,`
-	want := must.Get(transcript.FoldWithEntries(strings.NewReader(log), false))(t)
+	want := must.Get(transcript.FoldWithEntries(strings.NewReader(log)))(t)
 	want.Entries = nil
 	for name, visit := range map[string]func(*transcript.View, transcript.Event) error{
 		"alone": nil, "visited": func(*transcript.View, transcript.Event) error { return nil },

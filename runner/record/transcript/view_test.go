@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func withAgent(log, agent string) string {
 func TestProjectAgents(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "mine")})
 	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other), false))(t)
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine + other)))(t)
 	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" ok`} // a response that stands behind its calls
 	must.Same(t, want, outlines(view), "entries")
 	must.Same(t, "mine", view.Summary(), "the summary is another agent's")
@@ -92,14 +93,14 @@ func TestProjectSkipsUnknownContent(t *testing.T) {
 
 func TestProjectNamesBadEvent(t *testing.T) {
 	text := strings.Replace(transcripttest.Recorded(t, transcripttest.Greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), false))(t)
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text)))(t)
 	must.Fail(t, "event 9 (plan): steps is a number, not a list", view.Damage)
 	must.Same(t, transcripttest.Folded(t, transcripttest.Greeting()).Entries, view.Entries)
 }
 
 func TestProjectTornLog(t *testing.T) {
 	text := transcripttest.Recorded(t, transcripttest.Greeting()) + `{"v":1,"seq":24,`
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text), false))(t)
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(text)))(t)
 	if !view.Torn || view.EventCount != 22 {
 		t.Errorf("torn %t, %d events", view.Torn, view.EventCount)
 	}
@@ -157,12 +158,12 @@ func TestReadable(t *testing.T) {
 
 func BenchmarkProject(b *testing.B) {
 	text := transcripttest.Recorded(b, transcripttest.Long(10_000))
-	for name, whole := range map[string]bool{"cut": false, "whole": true} {
+	for name, fold := range map[string]func(io.Reader) (*transcript.View, error){"cut": transcript.FoldWithEntries, "whole": transcript.FoldWithTexts} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				must.Get(transcript.FoldWithEntries(strings.NewReader(text), whole))(b)
+				must.Get(fold(strings.NewReader(text)))(b)
 			}
 		})
 	}

@@ -68,7 +68,8 @@ func (h *Run) RefuseExcessOnResume(ctx context.Context, source *settings.Source,
 	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: h.Workspace.Base, SHA: h.Workspace.BaseSHA}); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	return h.RefuseExcessPermissions(ctx, source, ws, true)
+	const resumes = true
+	return h.RefuseExcessPermissions(ctx, source, ws, resumes)
 }
 
 // foreignBranchOrRepository returns the run's branch or repository if the local job does not permit it, or nil.

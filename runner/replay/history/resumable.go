@@ -35,7 +35,7 @@ func Resumable(dir *record.Directory, script string) error {
 	var end record.Result
 	pending := workspace.WorkPending(dir)
 	hasResult, err := dir.ReadJSON(record.ResultFile, &end)
-	endedByItself := hasResult && err == nil && !isStop(end.Outcome, true)
+	endedByItself := hasResult && err == nil && !mayBeStop(end.Outcome)
 	if endedByItself && !pending {
 		return endedError() // most runs end here, so their transcripts are not read
 	}
@@ -56,18 +56,24 @@ func Resumable(dir *record.Directory, script string) error {
 
 // CanResumeAfter reports whether a run that ends with outcome o could resume, by its transcript.
 func CanResumeAfter(rec *record.Record, o outcome.Outcome) bool {
-	if !rec.Started() || !isStop(o, true) {
+	if !rec.Started() || !mayBeStop(o) {
 		return false
 	}
 	h, err := Read(rec)
-	return err == nil && isStop(o, h.AgentBegan()) && h.checkResumable(false) == nil
+	const pending = false
+	return err == nil && h.isStop(o) && h.checkResumable(pending) == nil
 }
 
 // isStop reports whether a run that ends with outcome o was stopped by something other than its work. That includes
 // invalid input after the agent began, such as a checkout that can no longer be written: once it is corrected,
 // the work can continue.
-func isStop(o outcome.Outcome, agentBegan bool) bool {
-	return slices.Contains(StoppedFromOutside, o) || o == outcome.InvalidInput && agentBegan
+func (h *Run) isStop(o outcome.Outcome) bool {
+	return mayBeStop(o) && (o != outcome.InvalidInput || h.AgentBegan())
+}
+
+// mayBeStop is isStop for a run of which only the outcome is known.
+func mayBeStop(o outcome.Outcome) bool {
+	return slices.Contains(StoppedFromOutside, o) || o == outcome.InvalidInput
 }
 
 // ResumeHint tells people how to resume a run that ends this way. It returns "" if a resume would be in vain,
@@ -92,7 +98,7 @@ func (h *Run) checkResumable(pending bool) error {
 	switch {
 	case !h.StartedWork():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
-	case h.Finished != nil && !pending && !isStop(outcome.Outcome(h.Finished.Outcome), h.AgentBegan()):
+	case h.Finished != nil && !pending && !h.isStop(outcome.Outcome(h.Finished.Outcome)):
 		return endedError()
 	case strings.Contains(string(h.Started.Job), RedactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")

@@ -69,15 +69,16 @@ func (s *Setup) checkProvider(ctx context.Context, r github.Setup, existing exis
 		return "", fmt.Errorf("%s exists already and is for %s, not for %s: change it or delete it first, or choose that provider", DefaultsPath, found, s.Provider)
 	}
 	s.Provider.KeyEnv = found.KeyEnv
-	return model, s.checkWorkflows(ctx, r, existing, false)
+	const redirectsAll = false
+	return model, s.checkWorkflows(ctx, r, existing, redirectsAll)
 }
 
-// checkWorkflows fails if an existing workflow does not suit the provider. Only the wanted one counts, unless all is
-// set.
-func (s *Setup) checkWorkflows(ctx context.Context, r github.Setup, existing existingFiles, all bool) error {
+// checkWorkflows fails if an existing workflow does not suit the provider. Only the wanted one counts, unless the set-up
+// redirects all workflows to the provider.
+func (s *Setup) checkWorkflows(ctx context.Context, r github.Setup, existing existingFiles, redirectsAll bool) error {
 	for _, path := range slices.Sorted(maps.Keys(existing)) {
 		isWanted := path == WorkflowPath(s.Workflow)
-		usesProvider := isWanted || all
+		usesProvider := isWanted || redirectsAll
 		if !usesProvider || !isWorkflow(path) {
 			continue
 		}

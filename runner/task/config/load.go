@@ -61,12 +61,13 @@ func (d *Decoder) mergeAssignments(values []Assignment) {
 // assignmentNode returns a document with the key of a alone.
 func (f *Format) assignmentNode(a Assignment) (*yaml.Node, error) {
 	k, names := f.Root.findPath(a.Key)
+	isBelowWholeKey, isUnknown := names == nil, k == nil
 	switch {
 	case a.Key == "":
 		return nil, errors.New("must be key=value, such as limits.turns=50")
-	case names == nil:
+	case isBelowWholeKey:
 		return nil, errors.New("cannot be set alone: " + k.Path + " must be set as a whole, as in " + k.Path + "=" + k.Example)
-	case k == nil || k.Shape == Text:
+	case isUnknown || k.Shape == Text:
 		return NestedMapping(names, TextNode(a.Value)), nil
 	case a.Value == "":
 		return nil, errors.New("has no value after the =")

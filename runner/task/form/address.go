@@ -32,9 +32,17 @@ func ParseAddress(s string) (Address, error) {
 	return Address{host, uint16(number)}, nil
 }
 
+// KeyInQuery tells whether an address may have a key in its query.
+type KeyInQuery bool
+
+const (
+	AllowKeyInQuery  KeyInQuery = true
+	RefuseKeyInQuery KeyInQuery = false
+)
+
 // WebAddressCheck returns a function that checks an http or https address. Its messages suggest example,
-// and append secretHint if the address contains a password, or a key that allowKeyInQuery does not allow.
-func WebAddressCheck(example, secretHint string, allowKeyInQuery bool) func(string) error {
+// and append secretHint if the address contains a password, or a key that is refused.
+func WebAddressCheck(example, secretHint string, key KeyInQuery) func(string) error {
 	return func(s string) error {
 		address, err := url.Parse(s)
 		switch {
@@ -49,7 +57,7 @@ func WebAddressCheck(example, secretHint string, allowKeyInQuery bool) func(stri
 		switch {
 		case err != nil:
 			return errors.New("must have a query such as ?name=value&other=value")
-		case !allowKeyInQuery && hasKey(query):
+		case key == RefuseKeyInQuery && hasKey(query):
 			return errors.New("must not have a key in its query (?…); " + secretHint)
 		}
 		if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {

@@ -32,10 +32,10 @@ func checkPlacement(kind config.LayerKind, path string) error {
 // Load merges layers over the built-in defaults, lowest first: later layers win. Mappings merge by
 // name, lists are replaced whole, and null sets nothing. The error is config.Problems with the
 // mistakes of all layers. A missing task is a mistake.
-func Load(layers ...config.Layer) (*Job, error) { return load(layers, true) }
+func Load(layers ...config.Layer) (*Job, error) { return load(layers, needsTask) }
 
 // LoadTemplate is like Load, but accepts a job without a task.
-func LoadTemplate(layers ...config.Layer) (*Job, error) { return load(layers, false) }
+func LoadTemplate(layers ...config.Layer) (*Job, error) { return load(layers, !needsTask) }
 
 // validator decodes a job and checks its keys against each other.
 type validator struct {
@@ -48,7 +48,10 @@ func newValidator() *validator {
 	return &validator{Format().Decoder(job), job}
 }
 
-// load merges the layers. needsTask makes a missing task a mistake.
+// needsTask makes a missing task a mistake.
+const needsTask = true
+
+// load merges the layers.
 func load(layers []config.Layer, needsTask bool) (*Job, error) {
 	v := newValidator()
 	for _, layer := range layers {
@@ -68,14 +71,14 @@ func LoadRecorded(raw []byte) (*Job, error) {
 }
 
 // FileProblems returns the mistakes of a parsed job file. lenient lists the paths of provisional texts,
-// whose form is not checked. withRelations adds the checks of keys against each other.
+// whose form is not checked. withRelations also checks keys against each other, and a missing task.
 func FileProblems(file string, node *yaml.Node, lenient map[string]bool, withRelations bool) config.Problems {
 	v := newValidator()
 	v.Lenient = lenient
 	v.AddNode(file, node)
 	v.keepNewestTaskSource()
 	if withRelations {
-		v.checkRelations(true)
+		v.checkRelations(needsTask)
 	}
 	return v.Problems()
 }

@@ -37,14 +37,14 @@ func Terms() config.Terms {
 		"secret_source":   &form.Form{Check: checkSecretFrom, Pattern: `[A-Za-z_][A-Za-z0-9_]*|~?/.+`},
 		"server_id":       form.Matching("a server's id: letters, digits, ., _ and -", `[A-Za-z0-9._-]{1,100}`),
 		"server_name":     form.Matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`),
-		"server_url":      &form.Form{Check: form.WebAddressCheck("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), Pattern: `https?://.+`},
+		"server_url":      &form.Form{Check: form.WebAddressCheck("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", form.AllowKeyInQuery), Pattern: `https?://.+`},
 		"service_name":    form.Matching("a service's name: small letters, digits, - and _", `[a-z0-9][a-z0-9_-]{0,39}`),
 		"skill_folder":    &form.Form{Check: checkSkillFolder},
 		"task_key":        &form.Form{Check: form.ValidateKey},
 		"title":           &form.Form{Check: form.LineLengthCheck(256)},
 		"tool_name":       form.Matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`),
 		"user":            &form.Form{Check: checkUser, Pattern: userForm.Pattern},
-		"web_address":     &form.Form{Check: form.WebAddressCheck("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", false), Pattern: `https?://.+`},
+		"web_address":     &form.Form{Check: form.WebAddressCheck("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", form.RefuseKeyInQuery), Pattern: `https?://.+`},
 
 		"hosted_tool": &config.Foreign{Read: readHostedTool, Schema: map[string]any{"anyOf": []any{
 			map[string]any{"type": "string", "enum": []string{"web_search", "web_search_preview", "code_interpreter", "image_generation"}},

@@ -230,8 +230,10 @@ func (g *goText) endPackage(text string) bool {
 	return true
 }
 
+// hasTests means that a test of a package ran.
+const hasTests = true
+
 // addPackage adds a package that ended. failure is nil if it passed. Otherwise it is what addTo adds if no test failed.
-// hasTests is false if no test ran.
 func addPackage(name string, p *goPackage, results *Results, failure *Test, hasTests bool) {
 	passed, crashed, namesAll := failure == nil, p.crashed, p.namesAll || !hasTests // addTo resets p
 	p.addTo(name, results, failure)
@@ -335,9 +337,9 @@ func (g *goJSON) recordEvent(p *goPackage, e goEvent) {
 		p.addTo(name, &g.results, nil)
 		g.results.seen = true
 	case e.Action == "fail" && e.FailedBuild != "":
-		addPackage(name, p, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]), false)
+		addPackage(name, p, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]), !hasTests)
 	case e.Action == "fail":
-		addPackage(name, p, &g.results, &Test{Name: name, Message: noTest}, true)
+		addPackage(name, p, &g.results, &Test{Name: name, Message: noTest}, hasTests)
 	}
 }
 

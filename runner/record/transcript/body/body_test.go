@@ -46,7 +46,7 @@ func TestDocumentGolden(t *testing.T) {
 		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_rich.md": transcripttest.Rich(),
 	} {
 		t.Run(file, func(t *testing.T) {
-			view := must.Get(transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), true))(t)
+			view := must.Get(transcript.FoldWithTexts(strings.NewReader(transcripttest.Recorded(t, run))))(t)
 			golden.Compare(t, "testdata/"+file, Document(view))
 		})
 	}
@@ -188,7 +188,7 @@ func TestWorstCallFits(t *testing.T) {
 func TestBodyShowsAgentsAndTornLog(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "mine")})
 	other := strings.ReplaceAll(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "theirs")}), `"agent":"main"`, `"agent":"reviewer"`)
-	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine+other+`{"v":1,"seq":`), false))(t)
+	view := must.Get(transcript.FoldWithEntries(strings.NewReader(mine + other + `{"v":1,"seq":`)))(t)
 	body := must.Get(alone(view, Options{}))(t)
 	must.Contain(t, body, "> reviewer:\n>\n> theirs\n")
 	must.Same(t, 1, strings.Count(body, "mine"), "body", body)

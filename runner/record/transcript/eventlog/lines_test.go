@@ -74,8 +74,8 @@ func FuzzLines(f *testing.F) {
 func sameAsJSON(t *testing.T, text string) {
 	t.Helper()
 	must.Same(t, events(" "+text+"\n"), events(text+"\n"), text)
-	got, gotErr := transcript.FoldWithEntries(strings.NewReader(text+"\n"), true)
-	want, wantErr := transcript.FoldWithEntries(strings.NewReader(" "+text+"\n"), true)
+	got, gotErr := transcript.FoldWithTexts(strings.NewReader(text + "\n"))
+	want, wantErr := transcript.FoldWithTexts(strings.NewReader(" " + text + "\n"))
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("%s\nerror %v, want %v", text, gotErr, wantErr)
 	}

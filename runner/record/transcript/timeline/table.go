@@ -45,7 +45,7 @@ func Describe(event transcript.Event) (e Entry) {
 		e = line("**base** is %s", strings.TrimSpace(d.Base+" "+clip.SHA(d.BaseSHA))).withTexts()
 	case transcript.Policy:
 		if len(d.Layers) == 0 {
-			return line("**WARNING**: commands run unconfined, with all rights of this user").badIf(true)
+			return line("**WARNING**: commands run unconfined, with all rights of this user").bad()
 		}
 		e = line("**commands are confined**%s%s", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())).badIf(d.Unconfined())
 	case transcript.Setup:
@@ -56,7 +56,7 @@ func Describe(event transcript.Event) (e Entry) {
 		if d.Allowed {
 			return detail("**allowed** to reach %s", d.Target)
 		}
-		e = neighbour("**refused** to reach %s%s", d.Target, withPrefix(": ", d.Reason)).badIf(true)
+		e = neighbour("**refused** to reach %s%s", d.Target, withPrefix(": ", d.Reason)).bad()
 		e.Host, e.RefusedBy = d.Target, cmp.Or(d.Rule, "no rule allows it")
 		if d.Request != "" {
 			e.add(" The request was " + d.Request + ".")
@@ -74,7 +74,7 @@ func Describe(event transcript.Event) (e Entry) {
 		if d.State == transcript.ServiceReady {
 			return neighbour("**service %s** is ready for %s after %s", d.Name, d.Sandbox, formatSeconds(d.Seconds))
 		}
-		e = neighbour("**service %s** for %s: %s", d.Name, d.Sandbox, d.Reason).badIf(true)
+		e = neighbour("**service %s** for %s: %s", d.Name, d.Sandbox, d.Reason).bad()
 	case transcript.MCPServer:
 		if d.State == transcript.MCPReady && d.Reason == "" {
 			return neighbour("**server %s** is ready after %s with %s", d.Name, formatSeconds(d.Seconds), transcript.CountNoun(len(d.Tools), "tool"))
@@ -97,11 +97,11 @@ func Describe(event transcript.Event) (e Entry) {
 	case transcript.ModelRequest:
 		e = line("**turn %d**", d.Turn)
 	case transcript.ModelRetry:
-		e = line("**attempt %d** failed (%s), again in %s", d.Attempt, d.Error, formatSeconds(d.Wait)).badIf(true)
+		e = line("**attempt %d** failed (%s), again in %s", d.Attempt, d.Error, formatSeconds(d.Wait)).bad()
 	case transcript.ModelFailure:
-		e = detail("**request failed** after %s: %s", transcript.CountNoun(d.Attempts, "attempt"), strings.TrimSpace(d.Kind+" "+d.Code)).badIf(true)
+		e = detail("**request failed** after %s: %s", transcript.CountNoun(d.Attempts, "attempt"), strings.TrimSpace(d.Kind+" "+d.Code)).bad()
 	case transcript.ModelFallback:
-		e = line("**continues with %s** instead of %s: %s", d.To, d.From, d.Message).badIf(true)
+		e = line("**continues with %s** instead of %s: %s", d.To, d.From, d.Message).bad()
 	case transcript.Compaction:
 		e = detail("**conversation shortened** by %s, for %s", d.Method, d.Reason)
 		if d.Reason == transcript.RefusedItems {
@@ -143,7 +143,7 @@ func Describe(event transcript.Event) (e Entry) {
 		e = describePublish(d)
 	case transcript.Warning:
 		text := append(document.Format("**warning**"), document.Span{Text: " " + d.Code, PageOnly: true})
-		e = Entry{Line: text, Message: d.Message}.badIf(true).withTexts()
+		e = Entry{Line: text, Message: d.Message}.bad().withTexts()
 	default:
 		e = detail("**%s**", string(event.Type))
 	}

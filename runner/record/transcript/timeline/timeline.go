@@ -56,6 +56,9 @@ func detail(template string, arguments ...any) Entry {
 	return e
 }
 
+// bad returns the entry, marked as bad.
+func (e Entry) bad() Entry { return e.badIf(true) }
+
 // badIf returns the entry, marked as bad on a condition.
 func (e Entry) badIf(condition bool) Entry {
 	e.Bad = condition

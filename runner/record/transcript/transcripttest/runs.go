@@ -42,7 +42,7 @@ func Recorded(t testing.TB, run []Happening) string {
 // Folded returns the view of a run. Long texts of its entries are cut.
 func Folded(t testing.TB, run []Happening) *transcript.View {
 	t.Helper()
-	return must.Get(transcript.FoldWithEntries(strings.NewReader(Recorded(t, run)), false))(t)
+	return must.Get(transcript.FoldWithEntries(strings.NewReader(Recorded(t, run))))(t)
 }
 
 // Message returns an answer's item with text.
