@@ -158,24 +158,24 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	if c.switched {
 		return false, nil
 	}
-	now, hasCommit, err := c.positionNow(ctx)
-	if err != nil || !hasCommit {
-		return err == nil, err
+	now, isUnborn, err := c.positionNow(ctx)
+	if err != nil || isUnborn {
+		return isUnborn, err
 	}
 	return !c.standsOnStart(now) || !now.index.SameEntries(c.startIndex), nil
 }
 
-// positionNow returns the position to look whether the checkout was moved. hasCommit is false on a branch without
+// positionNow returns the position to look whether the checkout was moved. isUnborn is true on a branch without
 // commits, as after git checkout --orphan.
-func (c *Checkout) positionNow(ctx context.Context) (now position, hasCommit bool, err error) {
+func (c *Checkout) positionNow(ctx context.Context) (now position, isUnborn bool, err error) {
 	now, err = c.readPosition(ctx)
 	if errors.Is(err, ErrNoCommit) {
-		return now, false, nil
+		return now, true, nil
 	}
 	if err != nil {
 		return now, false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	return now, true, nil
+	return now, false, nil
 }
 
 // standsOnStart reports whether HEAD and its commit are those on which the checkout was opened.
@@ -186,9 +186,9 @@ func (c *Checkout) standsOnStart(p position) bool {
 // MovedExcept reports whether HEAD or the index moved since the checkout was opened, except by a finished
 // or interrupted Switch to branch and commit.
 func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool, error) {
-	now, hasCommit, err := c.positionNow(ctx)
-	if err != nil || !hasCommit {
-		return err == nil, err
+	now, isUnborn, err := c.positionNow(ctx)
+	if err != nil || isUnborn {
+		return isUnborn, err
 	}
 	start := c.StartCommit()
 	switchedTree := start.Tree

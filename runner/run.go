@@ -32,7 +32,8 @@ func Run(ctx context.Context, o Options) record.Result {
 		}
 		r.end.SetRecord(r.Record)
 		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, o.Repair) })
-		r.Watch.NoRunDirectory = o.Out == "" && !r.Env.InActions() && !r.Record.Started() && err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
+		isInvalid := err != nil && outcome.ForError(ctx, err).Outcome == outcome.InvalidInput
+		r.Watch.NoRunDirectory = isInvalid && o.Out == "" && !r.Env.InActions() && !r.Record.Started()
 		return r.finish(ctx, err)
 	})
 	// Invalid input, such as a mistyped path, leaves nothing behind, unless the user named the run directory.

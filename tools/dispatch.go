@@ -189,15 +189,19 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 	var result Result
 	ran, fault := false, refused
 	if fault == nil {
-		t, result, ran, fault = d.runAsGated(ctx, t)
+		var gateText string
+		t, gateText = d.askGateBefore(ctx, t)
+		result, ran, fault = d.runTool(d.withCalls(ctx, t), t)
+		if fault == nil && !result.Recorded { // a recorded result stays as the model got it
+			result = result.withPrefix(gateText)
+		}
 	}
 	duration := time.Since(started)
-	if fault != nil {
-		message := fmt.Sprintf("%s failed: %v", t.Tool, fault)
-		if ctx.Err() != nil {
-			message = fmt.Sprintf("aborted after %.1f s", duration.Seconds())
-		}
-		result = failedResult(result, message)
+	switch {
+	case fault != nil && ctx.Err() != nil:
+		result = failedResult(result, fmt.Sprintf("aborted after %.1f s", duration.Seconds()))
+	case fault != nil:
+		result = failedResult(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
 	result, uncut := d.Outputs.finish(t.Call, result)
 	result, uncut = d.askGateAfter(ctx, t, ran, result, uncut)
@@ -212,17 +216,6 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 		d.Observer.Finished(finished)
 	}
 	return finished.Result
-}
-
-// runAsGated runs the tool with the input that the gate's answer leaves, and puts the gate's text before the result. ran
-// reports whether the tool's Run was called.
-func (d *Dispatcher) runAsGated(ctx context.Context, t callTarget) (_ callTarget, result Result, ran bool, err error) {
-	t, gateText := d.askGateBefore(ctx, t)
-	result, ran, err = d.runTool(d.withCalls(ctx, t), t)
-	if err == nil && !result.Recorded { // a recorded result stays as the model got it
-		result = result.withPrefix(gateText)
-	}
-	return t, result, ran, err
 }
 
 // failedResult returns the result of a failed call: words, followed by what its command has printed.

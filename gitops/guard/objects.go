@@ -52,7 +52,7 @@ func (m *Mark) markObjects(ctx context.Context) error {
 	}
 	m.objects = make(map[string]object)
 	now := time.Now()
-	return eachObject(ctx, m.objectsFolder(), func(path, below string) error {
+	return m.eachObject(ctx, func(path, below string) error {
 		o, err := recordObject(path, below)
 		if now.Sub(o.changed) < coarsestTime {
 			o.stat = "" // a further change might not change it
@@ -72,7 +72,7 @@ func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	c := objectComparison{mark: m, seen: make(map[string]bool), left: maxInflated}
-	err := eachObject(ctx, m.objectsFolder(), func(path, below string) error { return c.compareObject(ctx, path, below) })
+	err := m.eachObject(ctx, func(path, below string) error { return c.compareObject(ctx, path, below) })
 	if errors.Is(err, fs.ErrPermission) { // it was readable when the run began
 		c.addChange(m.objectsFolder(), "can't be read")
 		return c.changed, nil
@@ -192,7 +192,8 @@ func checkSum(ctx context.Context, f *os.File, sum string) error {
 
 // eachObject calls visit for the files that git reads objects from. Alternates are not among them:
 // they are compared like the rest of .git.
-func eachObject(ctx context.Context, folder string, visit func(path, below string) error) error {
+func (m *Mark) eachObject(ctx context.Context, visit func(path, below string) error) error {
+	folder := m.objectsFolder()
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

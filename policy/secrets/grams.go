@@ -106,7 +106,7 @@ func minFragmentLength(secret string) int {
 // hasForm reports whether a form is in text.
 func (g *grams) hasForm(text string) bool {
 	for at := 0; at+formGram <= len(text); at += positionStep {
-		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24
+		gram := uint64(binary.LittleEndian.Uint32([]byte(text[at : at+formGram])))
 		if !g.forms.filter.has(gram) {
 			continue
 		}
@@ -126,8 +126,7 @@ func (r *Redactor) appendFragments(text string, spans []span) []span {
 		return spans
 	}
 	for at := 0; at+fragmentGram <= len(text); at += positionStep {
-		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24 |
-			uint64(text[at+4])<<32 | uint64(text[at+5])<<40 | uint64(text[at+6])<<48 | uint64(text[at+7])<<56
+		gram := binary.LittleEndian.Uint64([]byte(text[at : at+fragmentGram]))
 		if !g.fragments.filter.has(gram) {
 			continue
 		}

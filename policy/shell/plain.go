@@ -57,7 +57,7 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 		return nil, "an assignment"
 	}
 	for _, arg := range call.Args {
-		text, unclear := plainText(arg.Parts, unclearLiteral)
+		text, unclear := plainText(arg.Parts, !quoted)
 		if unclear != "" {
 			return nil, unclear
 		}
@@ -66,32 +66,21 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	return argv, ""
 }
 
-// unclearLiteral names what is not plain text in a literal, or returns "".
-func unclearLiteral(value string) string {
-	isCommand := value == "[" // the test command, not a glob
-	if !isCommand && strings.ContainsAny(value, `\*?~{[`) {
-		return "an unquoted glob, brace, tilde or backslash"
-	}
-	return ""
-}
+// quoted means that parts of a word are inside double quotes.
+const quoted = true
 
-// unclearQuoted is unclearLiteral inside double quotes.
-func unclearQuoted(value string) string {
-	if strings.Contains(value, `\`) {
-		return "a quotation with escapes"
-	}
-	return ""
-}
-
-// plainText returns the text of a word's literal parts. unclear names the first part that is not literal, or
-// what unclearIn names in a literal one.
-func plainText(parts []syntax.WordPart, unclearIn func(literal string) string) (text, unclear string) {
+// plainText returns the text of a word's literal parts. unclear names the first part that is not literal.
+func plainText(parts []syntax.WordPart, inQuotes bool) (text, unclear string) {
 	var b strings.Builder
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			if unclear := unclearIn(p.Value); unclear != "" {
-				return "", unclear
+			isCommand := p.Value == "[" // the test command, not a glob
+			switch {
+			case inQuotes && strings.Contains(p.Value, `\`):
+				return "", "a quotation with escapes"
+			case !inQuotes && !isCommand && strings.ContainsAny(p.Value, `\*?~{[`):
+				return "", "an unquoted glob, brace, tilde or backslash"
 			}
 			b.WriteString(p.Value)
 		case *syntax.SglQuoted:
@@ -103,7 +92,7 @@ func plainText(parts []syntax.WordPart, unclearIn func(literal string) string) (
 			if p.Dollar && len(p.Parts) > 0 {
 				return "", "an expansion or a substitution"
 			}
-			text, unclear := plainText(p.Parts, unclearQuoted)
+			text, unclear := plainText(p.Parts, quoted)
 			if unclear != "" {
 				return "", unclear
 			}

@@ -233,11 +233,8 @@ func (m *Merge) anyFile(tree *side, name string) (string, error) {
 
 // run lets git merge and parses the result.
 func (m *Merge) run(ctx context.Context) (err error) {
-	trees, err := m.writeTrees(ctx)
+	onto, err := m.writeCommits(ctx)
 	if err != nil {
-		return err
-	}
-	if err := m.writeCommits(trees); err != nil {
 		return err
 	}
 	if m.attributes, err = m.place.Work.Merging(ctx, m.onto.tree, slices.Collect(maps.Keys(m.paths))); err != nil {
@@ -256,48 +253,48 @@ func (m *Merge) run(ctx context.Context) (err error) {
 	if err := m.parseOutput(string(out)); err != nil {
 		return err
 	}
-	made, err := m.place.Objects.Differences(ctx, trees[1], m.merged)
+	made, err := m.place.Objects.Differences(ctx, onto, m.merged)
 	m.edits = objects.Updates(made, nil)
 	return err
 }
 
-// writeTrees writes the three trees, with the paths that git merges alone, in the order of index stages.
-func (m *Merge) writeTrees(ctx context.Context) (trees [3]plumbing.Hash, err error) {
-	var edits [3][]index.Entry
-	for name, s := range m.paths {
-		for i, e := range []objects.Entry{s.old, s.onto, s.now} {
-			edits[i] = append(edits[i], e.At(name))
-		}
-	}
-	for i := range edits {
-		if err := m.place.Objects.OwnFiles(ctx, edits[i]); err != nil {
-			return trees, err
-		}
-		if trees[i], err = m.place.Objects.Apply(plumbing.ZeroHash, edits[i]); err != nil {
-			return trees, err
-		}
-	}
-	return trees, nil
-}
-
-// writeCommits writes a commit of each tree. The first is the parent of the others.
-func (m *Merge) writeCommits(trees [3]plumbing.Hash) error {
+// writeCommits writes a commit of each tree, in the order of index stages, with the paths that git merges alone. The
+// first is the parent of the others. It returns the tree of onto.
+func (m *Merge) writeCommits(ctx context.Context) (onto plumbing.Hash, err error) {
 	for i, name := range []string{"before", "onto", "change"} {
-		commit := object.Commit{Message: name + "\n", TreeHash: trees[i]}
+		commit := object.Commit{Message: name + "\n"}
+		if commit.TreeHash, err = m.writeTree(ctx, i); err != nil {
+			return onto, err
+		}
 		if i > 0 {
 			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[0])}
 		}
+		if i == 1 {
+			onto = commit.TreeHash
+		}
 		text, err := objects.EncodeObject(commit.Encode)
 		if err != nil {
-			return err
+			return onto, err
 		}
 		id, err := m.place.Objects.WriteBytes(plumbing.CommitObject, text)
 		if err != nil {
-			return err
+			return onto, err
 		}
 		m.commits[i] = id.String()
 	}
-	return nil
+	return onto, nil
+}
+
+// writeTree writes the tree of an index stage, from 0, with the paths that git merges alone.
+func (m *Merge) writeTree(ctx context.Context, stage int) (plumbing.Hash, error) {
+	var edits []index.Entry
+	for name, s := range m.paths {
+		edits = append(edits, []objects.Entry{s.old, s.onto, s.now}[stage].At(name))
+	}
+	if err := m.place.Objects.OwnFiles(ctx, edits); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return m.place.Objects.Apply(plumbing.ZeroHash, edits)
 }
 
 // gitReport is git's report about a path: the mode in each index stage, and by kind of message the

@@ -66,9 +66,6 @@ func (r *Repository) pushURLsOf(ctx context.Context, name string) (urls []string
 	for i, url := range urls {
 		urls[i] = r.resolveSSHAlias(ctx, withoutCredentials(url))
 	}
-	if r.pushAddresses == nil {
-		r.pushAddresses = map[string][]string{}
-	}
 	r.pushAddresses[name] = urls
 	return urls, nil
 }

@@ -47,7 +47,7 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), userGit: user, forge: hostOf(forge), LockMark: DefaultMark}
+	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), userGit: user, forge: hostOf(forge), LockMark: DefaultMark, pushAddresses: map[string][]string{}}
 	r.Settings.useDefaultRules()
 	if err := r.Settings.checkSupported(l); err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func (s *Scan) scanFolder(ctx context.Context, dir *os.Root, at folderRange) err
 		return err
 	}
 	defer s.withLock(func() { s.spare = append(s.spare, names[:0]) })
-	if _, has := findName(names, ".gitattributes", s.settings.IgnoreCase); has || at.upper != nil {
+	if _, has := s.findName(names, ".gitattributes"); has || at.upper != nil {
 		s.withLock(func() { s.AttributeFolders[at.path] = true })
 	}
 	if !at.ignored {
@@ -260,10 +260,10 @@ func findExactName(names []listedName, git string) (int, bool) {
 	return slices.BinarySearchFunc(names, git, func(n listedName, git string) int { return strings.Compare(n.inGit, git) })
 }
 
-// findName is findExactName, but with fold it also accepts a match in another case.
-func findName(names []listedName, git string, fold bool) (int, bool) {
+// findName is findExactName, but also accepts a match in another case if the repository ignores case.
+func (s *Scan) findName(names []listedName, git string) (int, bool) {
 	i, ok := findExactName(names, git)
-	if ok || !fold {
+	if ok || !s.settings.IgnoreCase {
 		return i, ok
 	}
 	i = slices.IndexFunc(names, func(n listedName) bool { return strings.EqualFold(n.inGit, git) })
@@ -308,7 +308,7 @@ func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.
 			continue
 		}
 		part, _, deeper := strings.Cut(string(rest), "/")
-		n, isSimilar := findName(names, part, s.settings.IgnoreCase)
+		n, isSimilar := s.findName(names, part)
 		if isSimilar {
 			next = n + 1
 		}
@@ -330,7 +330,7 @@ func (s *Scan) compareRange(ctx context.Context, aside *sync.WaitGroup, dir *os.
 			seen[n] = true
 			err = s.enterInParallel(ctx, aside, dir, names[n], below)
 		} else {
-			s.reportDeletedRange(below.lo, below.hi)
+			s.reportAllDeleted(below)
 		}
 		if err != nil {
 			return err
@@ -359,7 +359,7 @@ func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *
 func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
 	path := strings.TrimSuffix(below.path, "/")
 	const isDir = true
-	below.ignored = below.ignored || ignores(below.ignores, path, isDir, s.settings.IgnoreCase)
+	below.ignored = below.ignored || s.ignores(below.ignores, path, isDir)
 	s.recordFolder(below.path, n)
 	err := s.openAndScan(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
@@ -374,7 +374,7 @@ func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, bel
 func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
 	sub, err := regularfile.OpenFolder(dir, n.onDisk)
 	if regularfile.Absent(err) { // removed meanwhile
-		s.reportDeletedRange(below.lo, below.hi)
+		s.reportAllDeleted(below)
 		return nil
 	}
 	if err != nil {
@@ -386,9 +386,9 @@ func (s *Scan) openAndScan(ctx context.Context, dir *os.Root, n listedName, belo
 	return s.scanFolder(ctx, sub, below)
 }
 
-// reportDeletedRange reports the index entries lo to hi as deleted.
-func (s *Scan) reportDeletedRange(lo, hi int) {
-	for i := lo; i < hi; i++ {
+// reportAllDeleted reports the index entries below a folder as deleted.
+func (s *Scan) reportAllDeleted(at folderRange) {
+	for i := at.lo; i < at.hi; i++ {
 		s.reportDeleted(s.index.Entry(i))
 	}
 }
@@ -492,9 +492,9 @@ func (t Tree) submoduleAt(path string, id plumbing.Hash) bool {
 }
 
 // ignores reports whether the rules ignore a path. The last list has priority, as in git.
-func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
+func (s *Scan) ignores(lists []rules.Ignore, path string, isDir bool) bool {
 	for _, list := range slices.Backward(lists) {
-		if ignored, decided := list.Decide(path, isDir, fold); decided {
+		if ignored, decided := list.Decide(path, isDir, s.settings.IgnoreCase); decided {
 			return ignored
 		}
 	}

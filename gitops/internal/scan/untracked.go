@@ -39,7 +39,7 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n listedName, 
 	switch {
 	case n.inGit == ".git":
 		s.reportFound(Found{Kind: Repository, Path: path, Dir: true})
-	case at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase):
+	case at.ignored || s.ignores(at.ignores, path, isDir):
 		s.reportFound(Found{Kind: Ignored, Path: path, Dir: isDir, stat: n.stat})
 	case !objects.ValidName(n.inGit):
 		s.reportFound(Found{Kind: InvalidName, Path: path, Dir: isDir})

@@ -378,7 +378,7 @@ func (s *server) markLost(err error) string {
 }
 
 // stopIfLost returns the error that ends the run if the server is required and lost for the rest of the run, or nil.
-// A server that ended twice is lost at once, before another call notices it.
+// It also marks a server as lost that has ended twice, because no call may have noticed that yet.
 func (s *server) stopIfLost() error {
 	if !s.Required {
 		return nil

@@ -129,7 +129,7 @@ func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (plac
 	if place, err = w.locateWork(ctx, earlier); err != nil {
 		return place, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	if place != "" {
+	if isElsewhere := place != ""; isElsewhere {
 		if err := w.revertInterruptedAlone(ctx, earlier); err != nil {
 			return place, err
 		}

@@ -49,20 +49,7 @@ func (a *Attempt) decide(ctx context.Context, head *forge.Commit) error {
 				pull, nameChecks(a.Red, "; "), a.Pull.URL)
 		}
 	}
-	if err := a.requireBudget(ctx, last, pull); err != nil {
-		return err
-	}
-	a.Next = last
-	a.Next.Attempt++
-	if a.limits.CostUSD > 0 {
-		a.RemainingUSD = a.limits.CostUSD - last.SpentUSD
-	}
-	return nil
-}
-
-// requireBudget concludes with a person's turn if no further attempt is allowed.
-func (a *Attempt) requireBudget(ctx context.Context, last intake.Repair, pull string) error {
-	switch {
+	switch { // whether a further attempt is allowed
 	case last.Attempt >= a.limits.Attempts:
 		a.listRemaining()
 		return a.stopWith(ctx, "repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
@@ -71,6 +58,11 @@ func (a *Attempt) requireBudget(ctx context.Context, last intake.Repair, pull st
 		a.listRemaining()
 		return a.stopWith(ctx, "repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
 			pull, last.SpentUSD, a.limits.CostUSD, a.Pull.URL)
+	}
+	a.Next = last
+	a.Next.Attempt++
+	if a.limits.CostUSD > 0 {
+		a.RemainingUSD = a.limits.CostUSD - last.SpentUSD
 	}
 	return nil
 }

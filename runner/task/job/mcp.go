@@ -121,7 +121,7 @@ func (d *validator) checkServerCredentials(place string, s MCPServer) {
 		d.reportFirst(config.JoinPath(place, "bearer_token_env"),
 			mistake{d.isOwnCredential(name), "", name + own},
 			mistake{isPassed(name), "", name + " is also in policy.env.pass, so commands would see the token"},
-			mistake{hasHeader(s.Headers, headerAuthorization), "", "does not go with a header " + headerAuthorization + "; leave the header out"})
+			mistake{hasAuthorization(s.Headers), "", "does not go with a header " + headerAuthorization + "; leave the header out"})
 	}
 }
 
@@ -129,6 +129,6 @@ func (d *validator) isOwnCredential(name string) bool {
 	return d.isCredential(name) || slices.ContainsFunc([]string{d.job.PullRequest.Commit.KeyEnv, "OPENAI_ADMIN_KEY", "CODEX_API_KEY"}, func(own string) bool { return strings.EqualFold(own, name) })
 }
 
-func hasHeader(headers map[string]string, name string) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(headers)), func(header string) bool { return strings.EqualFold(header, name) })
+func hasAuthorization(headers map[string]string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(headers)), func(header string) bool { return strings.EqualFold(header, headerAuthorization) })
 }

@@ -148,7 +148,7 @@ func (d *validator) checkModel() {
 		// Another host than OpenAI's would receive the minted key.
 		mistake{isKeyless && !IsOpenAI(m.BaseURL), "model.base_url", "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key"},
 		mistake{isKeyless && isChat, "model.wire", "is chat, and model.auth: oidc needs the Responses API; remove one of the two"},
-		mistake{isKeyless && hasHeader(m.Headers, headerAuthorization), "model.headers", "has " + headerAuthorization + ", which model.auth: oidc sets itself; remove it"})
+		mistake{isKeyless && hasAuthorization(m.Headers), "model.headers", "has " + headerAuthorization + ", which model.auth: oidc sets itself; remove it"})
 	for i, name := range m.Fallbacks {
 		d.reportFirst(config.JoinPath("model.fallbacks", i), mistake{name == m.Name || slices.Contains(m.Fallbacks[:i], name), "", "repeats a model that comes before it"})
 	}

@@ -48,7 +48,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 		return nil, err
 	}
 	onePiece := r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream)
-	answer, err := exchange.Do(ctx, c.idleLimit, c.send, raw, onePiece, &chatAnswer{observer: observe, toolsInText: callableInText(r.Settings)})
+	answer, err := exchange.Do(ctx, c.idleLimit, c.send, raw, onePiece, &chatAnswer{observer: observe, toolsInText: callableInText(r.Settings), callByIndex: map[int]*arrivingCall{}})
 	failure, isFailure := errors.AsType[*model.Failure](err)
 	if isFailure && slices.Contains([]model.Kind{model.InvalidRequest, model.ServerError}, failure.Kind) {
 		failure.Quirk = quirkIn(failure.Message, r)
@@ -283,9 +283,6 @@ func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
 	if call == nil || call.isFollowedBy(piece) {
 		call = new(arrivingCall)
 		a.calls = append(a.calls, call)
-		if a.callByIndex == nil {
-			a.callByIndex = map[int]*arrivingCall{}
-		}
 		a.callByIndex[index] = call
 	}
 	return call

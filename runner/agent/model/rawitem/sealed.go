@@ -30,8 +30,8 @@ func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 const noSignature = "skip_thought_signature_validator"
 
 // WithoutProviderTies returns the items without the data that only their provider understands: signatures, and the
-// IDs that link calls and messages to reasoning. dropped are the indexes of encrypted reasoning, which the caller
-// must remove. changed is false if the items have neither such data nor encrypted reasoning.
+// IDs that link calls and messages to reasoning. They still include encrypted reasoning, whose indexes are dropped: the
+// caller must remove it. changed is false if the items have neither such data nor encrypted reasoning.
 func WithoutProviderTies(items []json.RawMessage) (unsealed []json.RawMessage, dropped []int, changed bool, err error) {
 	for index, raw := range items {
 		item, fixed := FieldsOf(raw), raw

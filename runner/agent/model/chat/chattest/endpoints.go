@@ -459,23 +459,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer returns the next answer: calls, a text, or JSON if the request asks for it.
 func (s *Server) answer(c *completion) string {
-	trial, asks := false, bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("JSON"))
+	isTrial, wantsJSON := false, bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("JSON"))
 	for _, tool := range c.Tools {
-		trial = trial || tool.Function.Name == "report"
+		isTrial = isTrial || tool.Function.Name == "report"
 	}
-	done, n := 0, c.outputs()
 	switch {
-	case asks:
+	case wantsJSON:
 		return s.says(Thought, `{"ok": true}`, nil, c)
 	case len(s.writes) > 0 && bytes.Contains(c.Messages[0].Content, []byte("SEARCH")):
 		return s.says("", append(slices.Clip(s.writes), "All is done.")[c.answers()], nil, c)
-	case len(c.Tools) == 0 || trial && n > 0:
+	case len(c.Tools) == 0 || isTrial && c.outputs() > 0:
 		return s.says(Thought, "yes", nil, c)
-	case trial:
+	case isTrial:
 		return s.says(Thought, "", tried, c)
 	}
+	done := 0
 	for _, calls := range work {
-		if n == done {
+		if done == c.outputs() {
 			return s.says(Thought, "", calls, c)
 		}
 		done += len(calls)
