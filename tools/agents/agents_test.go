@@ -63,13 +63,13 @@ func (f *fakeTeam) Send(_ context.Context, id, message string, interrupt bool) (
 	return "sub-1", err
 }
 
-func (f *fakeTeam) Note(_ context.Context, id, message string) error {
+func (f *fakeTeam) Note(id, message string) error {
 	f.ask("note %s %q", id, message)
 	_, err := f.status(id)
 	return err
 }
 
-func (f *fakeTeam) Resume(_ context.Context, id string) (agents.Status, error) { return f.status(id) }
+func (f *fakeTeam) Resume(id string) (agents.Status, error) { return f.status(id) }
 
 func (f *fakeTeam) Wait(_ context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
 	f.ask("wait %v %s", ids, timeout)
@@ -87,14 +87,12 @@ func (f *fakeTeam) Wait(_ context.Context, ids []string, timeout time.Duration) 
 	return all, false, f.fault
 }
 
-func (f *fakeTeam) Close(_ context.Context, id string) (agents.Status, error) {
+func (f *fakeTeam) Close(id string) (agents.Status, error) {
 	f.ask("close %s", id)
 	return f.status(id)
 }
 
-func (f *fakeTeam) Interrupt(_ context.Context, id string) (agents.Status, error) {
-	return f.status(id)
-}
+func (f *fakeTeam) Interrupt(id string) (agents.Status, error) { return f.status(id) }
 
 func (f *fakeTeam) List(prefix string) []agents.Listed {
 	var all []agents.Listed

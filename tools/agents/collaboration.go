@@ -60,8 +60,8 @@ type letterArguments struct {
 }
 
 // sendMessage runs send_message.
-func (l *leadTools) sendMessage(ctx context.Context, call tools.Call, a letterArguments) (tools.Result, error) {
-	return a.deliver(call, func(text string) error { return l.Team.Note(ctx, a.Target, text) })
+func (l *leadTools) sendMessage(_ context.Context, call tools.Call, a letterArguments) (tools.Result, error) {
+	return a.deliver(call, func(text string) error { return l.Team.Note(a.Target, text) })
 }
 
 // followUp runs followup_task.
@@ -99,8 +99,8 @@ func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitArguments) 
 }
 
 // interrupt runs interrupt_agent.
-func (l *leadTools) interrupt(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
-	previous, err := l.Team.Interrupt(ctx, a.Target)
+func (l *leadTools) interrupt(_ context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
+	previous, err := l.Team.Interrupt(a.Target)
 	return jsonResult(map[string]Status{"previous_status": previous.withTextUpTo(maxText)}, err)
 }
 

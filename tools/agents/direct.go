@@ -59,8 +59,8 @@ func (l *leadTools) sendInput(ctx context.Context, _ tools.Call, a sendInputArgu
 }
 
 // resume runs resume_agent.
-func (l *leadTools) resume(ctx context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
-	status, err := l.Team.Resume(ctx, a.ID)
+func (l *leadTools) resume(_ context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
+	status, err := l.Team.Resume(a.ID)
 	return jsonResult(map[string]Status{"status": status.withTextUpTo(maxText)}, err)
 }
 
@@ -110,7 +110,7 @@ func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target st
 	if warning := l.lossWarning(a.Target, merged); warning != "" {
 		return tools.Refuse(warning), nil
 	}
-	previous, err := l.Team.Close(ctx, a.Target)
+	previous, err := l.Team.Close(a.Target)
 	return jsonResult(struct {
 		Previous Status            `json:"previous_status"`
 		Merged   map[string]string `json:"merged,omitempty"`

@@ -13,15 +13,12 @@ const maxText = 32 << 10
 
 // Notification returns the message that an agent has ended, for models with Direct tools. The agent's text cannot close
 // the tag around it, because angle brackets are escaped in the JSON.
-func Notification(id string, status Status) (string, error) {
-	raw, err := json.Marshal(struct {
+func Notification(id string, status Status) string {
+	raw, _ := json.Marshal(struct {
 		Path   string `json:"agent_path"`
 		Status Status `json:"status"`
-	}{id, status.withTextUpTo(maxText)})
-	if err != nil {
-		return "", fmt.Errorf("encode the notification of %s: %w", id, err)
-	}
-	return "<subagent_notification>\n" + string(raw) + "\n</subagent_notification>", nil
+	}{id, status.withTextUpTo(maxText)}) // encoding strings cannot fail
+	return "<subagent_notification>\n" + string(raw) + "\n</subagent_notification>"
 }
 
 // withTextUpTo returns the status with its text cut to maxBytes, for a model.

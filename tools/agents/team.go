@@ -19,16 +19,16 @@ type Team interface {
 	// turn. submission identifies the message.
 	Send(ctx context.Context, id, message string, interrupt bool) (submission string, err error)
 	// Note leaves a message for an agent's current or next turn.
-	Note(ctx context.Context, id, message string) error
+	Note(id, message string) error
 	// Resume reopens a closed agent.
-	Resume(ctx context.Context, id string) (Status, error)
+	Resume(id string) (Status, error)
 	// Wait waits until one of the agents ids has ended its turn or is missing. It returns the statuses of such agents,
 	// or none after the timeout. Without ids it waits for unread news of any agent.
 	Wait(ctx context.Context, ids []string, timeout time.Duration) (statuses map[string]Status, timedOut bool, err error)
 	// Close ends an agent with all that it started, and frees its place.
-	Close(ctx context.Context, id string) (previous Status, err error)
+	Close(id string) (previous Status, err error)
 	// Interrupt ends an agent's current turn and keeps it open.
-	Interrupt(ctx context.Context, id string) (previous Status, err error)
+	Interrupt(id string) (previous Status, err error)
 	// List returns the agents with an id prefix, in order of their start.
 	List(prefix string) []Listed
 	// Unmerged returns the completed agents among ids whose changes were neither merged nor in conflict. Without ids

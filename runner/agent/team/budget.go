@@ -10,34 +10,31 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// usedByChildren returns the part of the agent's budget that its agents have used or reserved. For the run's own agent this
-// includes the agents from before a resume. The caller holds the lock.
-func (m *member) usedByChildren() (all agent.Used) {
-	if m.child == nil {
-		for _, a := range m.team.earlierAgents {
-			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: knownCost(a.Models, a.MaxUSD)})
+// usedBelow returns the part of the agent's budget that its subagents have used or reserved. For the run's own agent this
+// includes the subagents from before a resume. The caller holds the lock.
+func (a *teamAgent) usedBelow() (all agent.Used) {
+	if a.starter == nil {
+		for _, s := range a.team.earlierSubagents {
+			all = all.Add(agent.Used{Turns: s.Turns, Calls: s.Calls, Tokens: s.Usage.Input + s.Usage.Output, CostUSD: knownCost(s.Models, s.MaxUSD)})
 		}
 	}
-	for _, c := range m.team.children {
-		if c.starter == m {
-			all = all.Add(c.countedUse())
+	for _, s := range a.team.subagents {
+		if s.starter == a {
+			all = all.Add(s.countedUse())
 		}
 	}
 	return all
 }
 
-// countedUse returns the part of its starter's budget that a child takes: its use in finished turns, its reserved share
-// and, while it is idle, the use of its own team. While it works, its team's use is part of its share.
-func (c *child) countedUse() agent.Used {
-	use := c.ownUse().Add(c.reservedShare)
-	if c.ownTeam != nil && c.stopTurn == nil {
-		use = use.Add(c.ownTeam.usedByChildren())
+// countedUse returns the part of its starter's budget that a subagent takes: its use in finished turns, its reserved
+// share and, while it is idle, the use of the agents below it. While it works, their use is part of its share.
+func (s *teamAgent) countedUse() agent.Used {
+	use := usedBy(s.spent, s.allowed.CostUSD-s.reserved.CostUSD).Add(s.reserved)
+	if s.stopTurn == nil {
+		use = use.Add(s.usedBelow())
 	}
 	return use
 }
-
-// ownUse returns what the child itself has used in finished turns, without its team.
-func (c *child) ownUse() agent.Used { return usedBy(c.spent, c.maxUSD-c.reservedShare.CostUSD) }
 
 // usedBy returns what an agent has spent as an agent.Used. If the price of one of its models is unknown, the cost may be
 // maxUSD, the agent's limit.
@@ -59,20 +56,25 @@ func knownCost(models []transcript.ModelUse, maxUSD float64) (sum float64) {
 	return sum
 }
 
-// The smallest budget with which a child can start.
+// The smallest budget with which a subagent can start.
 const (
 	minTurns  = 2
 	minCalls  = 1
 	minTokens = 1000
 )
 
-// shareForChild returns the part of the agent's remaining budget for one more child: an equal part for each agent that may
-// still start, and for the agent itself. It returns an error for the model if that is too little. The caller holds the
-// lock.
-func (m *member) shareForChild() (agent.Used, error) {
-	spent := usedBy(m.agent.Work().Spent, 0).Add(m.usedByChildren())
-	mayStart := max(m.team.job().Agents.MaxOpen-m.team.openCount(), 1)
-	return equalPart(m.agent.Limits(), spent, mayStart+1)
+// reserveShare reserves a part of the starter's remaining budget for the next turn of an idle subagent: an equal part for
+// each agent that may still start, and for the starter itself. It returns an error for the model if that is too little.
+// The caller holds the lock.
+func (s *teamAgent) reserveShare() error {
+	t, starter := s.team, s.starter
+	spent := usedBy(starter.agent.Work().Spent, 0).Add(starter.usedBelow())
+	mayStart := max(t.job().Agents.MaxOpen-t.openCount(), 1)
+	share, err := equalPart(starter.agent.Limits(), spent, mayStart+1)
+	if err == nil {
+		s.reserved, s.allowed = share, s.countedUse().Add(share)
+	}
+	return err
 }
 
 // equalPart returns the rest of limits after spent, divided by parts. It returns an error for the model if that is too
@@ -103,27 +105,10 @@ func ifLimited[N int | int64 | float64](limit, n N) N {
 	return n
 }
 
-// limitsOf returns the limits of a child: the sum of what it has used and of its share, since limits count from the
-// child's start.
-func (m *member) limitsOf(used, share agent.Used) agent.Limits {
-	l, all := m.agent.Limits(), used.Add(share)
-	l.Turns, l.Calls = ifLimited(l.Turns, all.Turns), ifLimited(l.Calls, all.Calls)
-	l.Tokens, l.CostUSD = ifLimited(l.Tokens, all.Tokens), ifLimited(l.CostUSD, all.CostUSD)
+// limits returns the limits of a subagent, which count from its start.
+func (s *teamAgent) limits() agent.Limits {
+	l := s.starter.agent.Limits()
+	l.Turns, l.Calls = ifLimited(l.Turns, s.allowed.Turns), ifLimited(l.Calls, s.allowed.Calls)
+	l.Tokens, l.CostUSD = ifLimited(l.Tokens, s.allowed.Tokens), ifLimited(l.CostUSD, s.allowed.CostUSD)
 	return l
-}
-
-// reserveAgain reserves a share of the starter's budget for another turn of an ended child. The caller holds the
-// lock.
-func (c *child) reserveAgain() error {
-	share, err := c.starter.shareForChild()
-	if err != nil {
-		return err
-	}
-	used := c.ownUse()
-	if c.ownTeam != nil {
-		used = used.Add(c.ownTeam.usedByChildren())
-	}
-	c.agent.SetLimits(c.starter.limitsOf(used, share))
-	c.reservedShare, c.maxUSD = share, used.CostUSD+share.CostUSD
-	return nil
 }

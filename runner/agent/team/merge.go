@@ -20,7 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// mergeState says whether the change in a child's copy was merged.
+// mergeState says whether the change in a subagent's copy was merged.
 type mergeState int
 
 const (
@@ -29,97 +29,97 @@ const (
 	conflicted                   // the last merge failed with conflicts
 )
 
-// Unmerged returns the IDs of completed agents whose changes nobody has tried to merge. ids limits them to these IDs or
-// names; empty means all. After a replayed wait, it returns the agents that the recorded wait merged.
-func (m *member) Unmerged(ids []string) (all []string) {
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	defer func() { m.recordedMerges = nil }()
-	for _, c := range m.team.children {
-		isWanted := len(ids) == 0 || slices.Contains(ids, c.id) || slices.Contains(ids, c.name)
-		if m.recordedMerges != nil {
-			isWanted = slices.Contains(m.recordedMerges, c.id)
+// Unmerged returns the IDs of completed subagents whose changes nobody has tried to merge. ids limits them to these IDs or
+// names; empty means all. After a replayed wait, it returns the subagents that the recorded wait merged.
+func (a *teamAgent) Unmerged(ids []string) (all []string) {
+	a.team.mu.Lock()
+	defer a.team.mu.Unlock()
+	defer func() { a.recordedMerges = nil }()
+	for _, s := range a.team.subagents {
+		isWanted := len(ids) == 0 || slices.Contains(ids, s.id) || slices.Contains(ids, s.name)
+		if a.recordedMerges != nil {
+			isWanted = slices.Contains(a.recordedMerges, s.id)
 		}
-		isOpenCopy := c.starter == m && !c.closed && c.place != nil
-		isReady := c.status.State == agents.Completed && c.mergeState == unmerged
+		isOpenCopy := s.starter == a && !s.closed && s.place != nil
+		isReady := s.status.State == agents.Completed && s.mergeState == unmerged
 		if isWanted && isOpenCopy && isReady {
-			all = append(all, c.id)
+			all = append(all, s.id)
 		}
 	}
 	return all
 }
 
-// Merge merges an agent's change into the caller's tree. On conflicts it changes nothing, and its result describes
+// Merge merges a subagent's change into the agent's tree. On conflicts it changes nothing, and its result describes
 // them.
-func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
-	c, err := m.requireMergeable(id)
+func (a *teamAgent) Merge(ctx context.Context, id string) (tools.Result, error) {
+	s, err := a.requireMergeable(id)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	m.team.mergeLock.Lock()
-	defer m.team.mergeLock.Unlock()
-	state, err := m.stateOfCopy(ctx, c)
+	a.team.mergeLock.Lock()
+	defer a.team.mergeLock.Unlock()
+	state, err := s.stateOfCopy(ctx)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	mergedChange, err := m.mergeChild(ctx, c, state.mergeTree)
+	mergedChange, err := s.mergeIntoStarter(ctx, state.mergeTree)
 	if conflict, isConflict := errors.AsType[*gitops.MergeError](err); isConflict {
-		m.settleMerge(c, conflicted)
-		return m.describeConflict(c, state.allChanges.Tree, conflict), nil
+		s.settleMerge(conflicted)
+		return s.describeConflict(state.allChanges.Tree, conflict), nil
 	}
 	if err != nil {
 		return tools.Result{}, err
 	}
-	result := describeMerge(c, mergedChange, state)
-	c.mergedState = state.allChanges
-	m.settleMerge(c, merged)
-	return result, nil
+	s.mergedState = state.allChanges
+	s.settleMerge(merged)
+	return s.describeMerge(mergedChange, state), nil
 }
 
-// settleMerge sets the merge state of a child.
-func (m *member) settleMerge(c *child, state mergeState) {
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	c.mergeState = state
+// settleMerge sets the merge state of the subagent.
+func (s *teamAgent) settleMerge(state mergeState) {
+	s.team.mu.Lock()
+	defer s.team.mu.Unlock()
+	s.mergeState = state
 }
 
-// requireMergeable returns the child with this ID or name, or an error for the model if its change cannot be merged now.
-func (m *member) requireMergeable(id string) (*child, error) {
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	c, err := m.findForModel(id)
+// requireMergeable returns the subagent with this ID or name, or an error for the model if its change cannot be merged
+// now.
+func (a *teamAgent) requireMergeable(id string) (*teamAgent, error) {
+	a.team.mu.Lock()
+	defer a.team.mu.Unlock()
+	s, err := a.find(id)
 	switch {
 	case err != nil:
 		return nil, err
-	case c.starter != m:
-		return nil, agents.Refusef("%s was started by another agent, which takes its change over.", c.id)
-	case c.place == nil:
-		return nil, agents.Refusef("%s has no copy of the tree, and so no change to take over.", c.id)
-	case c.closed:
-		return nil, agents.Refusef("%s is closed. Open it by resume_agent first.", c.id)
-	case c.stopTurn != nil:
-		return nil, agents.Refusef("%s still works. Wait for it, or interrupt it, before you take its change over.", c.id)
+	case s.starter != a:
+		return nil, agents.Refusef("%s was started by another agent, which takes its change over.", s.id)
+	case s.worksOnCopy() && s.closed:
+		return nil, agents.Refusef("%s is closed. Open it by resume_agent first.", s.id)
+	case s.place == nil:
+		return nil, agents.Refusef("%s has no copy of the tree, and so no change to take over.", s.id)
+	case s.stopTurn != nil:
+		return nil, agents.Refusef("%s still works. Wait for it, or interrupt it, before you take its change over.", s.id)
 	}
-	return c, nil
+	return s, nil
 }
 
-// copyState is the state of a child's copy, prepared for a merge.
+// copyState is the state of a subagent's copy, prepared for a merge.
 type copyState struct {
 	allChanges  *gitops.ChangeSet // all changes since the base of the run
-	mergeTree   gitops.Tree       // the copy with only the permitted part of the child's change
+	mergeTree   gitops.Tree       // the copy with only the permitted part of the subagent's change
 	excluded    []string          // sorted paths of the part that is not permitted
 	unmergeable []string          // paths that git cannot record, such as nested repositories and files too large
 }
 
-// stateOfCopy returns the state of a child's copy and the part of its change that may be merged. The change counts
-// from the child's start or last merge.
-func (m *member) stateOfCopy(ctx context.Context, c *child) (state copyState, err error) {
-	o := m.team.options
-	if state.allChanges, err = m.team.changesIn(ctx, *c.place); err != nil {
+// stateOfCopy returns the state of the subagent's copy and the part of its change that may be merged. The change counts
+// from the subagent's start or last merge.
+func (s *teamAgent) stateOfCopy(ctx context.Context) (state copyState, err error) {
+	o := s.team.options
+	if state.allChanges, err = s.team.changesIn(ctx, *s.place); err != nil {
 		return state, err
 	}
 	checkout := o.Workspace.Checkout()
-	change, err := checkout.ChangeBetween(ctx, gitops.Base{Tree: c.mergedState.Tree}, state.allChanges.Tree)
+	change, err := checkout.ChangeBetween(ctx, gitops.Base{Tree: s.mergedState.Tree}, state.allChanges.Tree)
 	if err != nil {
 		return state, err
 	}
@@ -127,16 +127,16 @@ func (m *member) stateOfCopy(ctx context.Context, c *child) (state copyState, er
 	if err != nil {
 		return state, err
 	}
-	excluded := excludedFiles(change.Files, func(path string) bool { return !c.mayChange(path) || verdict.ExcludesPath(path) })
+	excluded := excludedFiles(change.Files, func(path string) bool { return !s.mayChange(path) || verdict.ExcludesPath(path) })
 	state.excluded = slices.Sorted(maps.Keys(excluded))
 	for _, p := range state.allChanges.Problems {
 		isInChange := slices.ContainsFunc(state.allChanges.Files, func(f changeset.File) bool { return f.Path == p.Path })
-		isOld := slices.ContainsFunc(c.mergedState.Problems, func(old gitops.Problem) bool { return old == p })
+		isOld := slices.ContainsFunc(s.mergedState.Problems, func(old gitops.Problem) bool { return old == p })
 		if !isInChange && !isOld {
 			state.unmergeable = append(state.unmergeable, p.Path)
 		}
 	}
-	state.mergeTree, err = checkout.PartialTree(ctx, c.mergedState.Tree, state.allChanges.Tree, func(path string) bool { return !excluded[path] })
+	state.mergeTree, err = checkout.PartialTree(ctx, s.mergedState.Tree, state.allChanges.Tree, func(path string) bool { return !excluded[path] })
 	return state, err
 }
 
@@ -182,10 +182,11 @@ func excludedFiles(files []changeset.File, refused func(path string) bool) map[s
 	return excluded
 }
 
-// mergeChild merges a child's change into the agent's tree, while the agent's commands are paused. tree is the child's
-// copy with the permitted part of its change. It returns the change of the agent's tree.
-func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (mergedChange *gitops.ChangeSet, err error) {
-	o, box := m.team.options, m.agent.Sandbox()
+// mergeIntoStarter merges the subagent's change into its starter's tree, while the starter's commands are paused. tree is
+// the subagent's copy with the permitted part of its change. It returns the change of the starter's tree.
+func (s *teamAgent) mergeIntoStarter(ctx context.Context, tree gitops.Tree) (mergedChange *gitops.ChangeSet, err error) {
+	o, starter := s.team.options, s.starter.agent
+	box := starter.Sandbox()
 	if box == nil {
 		return nil, agents.Refusef("Nothing can be taken over now.")
 	}
@@ -193,11 +194,11 @@ func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (me
 		return nil, err
 	}
 	err = o.Sandboxes.WhilePaused(box, func() error {
-		into, err := o.Sandboxes.LayerOf(box, m.agent.Place())
+		into, err := o.Sandboxes.LayerOf(box, starter.Place())
 		if err != nil {
 			return err
 		}
-		mergedChange, err = o.Workspace.MergeCopy(ctx, into, m.agent.MergeSaver(), c.mergedState.Tree, tree)
+		mergedChange, err = o.Workspace.MergeCopy(ctx, into, starter.MergeSaver(), s.mergedState.Tree, tree)
 		return errors.Join(err, into.Close())
 	})
 	return mergedChange, err
@@ -207,68 +208,68 @@ func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (me
 const maxListedFiles = 50
 
 // describeMerge returns the tool result for a successful merge.
-func describeMerge(c *child, mergedChange *gitops.ChangeSet, state copyState) tools.Result {
-	var s strings.Builder
+func (s *teamAgent) describeMerge(mergedChange *gitops.ChangeSet, state copyState) tools.Result {
+	var text strings.Builder
 	var files []map[string]any
-	fmt.Fprintf(&s, "The change of %s is taken over: ", c.id)
+	fmt.Fprintf(&text, "The change of %s is taken over: ", s.id)
 	if len(mergedChange.Files) == 0 {
-		s.WriteString("there is none.")
+		text.WriteString("there is none.")
 	} else {
-		fmt.Fprintf(&s, "%d files.", len(mergedChange.Files))
+		fmt.Fprintf(&text, "%d files.", len(mergedChange.Files))
 	}
 	for i, f := range mergedChange.Files {
 		files = append(files, map[string]any{"op": string(f.Status), "path": f.Path})
 		if i < maxListedFiles {
-			fmt.Fprintf(&s, "\n%s %s", f.Status, clip.Visible(f.Path, 500))
+			fmt.Fprintf(&text, "\n%s %s", f.Status, clip.Visible(f.Path, 500))
 		}
 	}
 	if len(mergedChange.Files) > maxListedFiles {
-		fmt.Fprintf(&s, "\nand %d more", len(mergedChange.Files)-maxListedFiles)
+		fmt.Fprintf(&text, "\nand %d more", len(mergedChange.Files)-maxListedFiles)
 	}
 	for _, omitted := range []struct {
 		reason string
 		paths  []string
 	}{{"it may not change these", state.excluded}, {"these can be no part of a change", state.unmergeable}} {
 		if len(omitted.paths) > 0 {
-			fmt.Fprintf(&s, "\nLeft out, as %s: %s", omitted.reason, clip.Visible(strings.Join(omitted.paths[:min(len(omitted.paths), maxListedFiles)], ", "), 5000))
+			fmt.Fprintf(&text, "\nLeft out, as %s: %s", omitted.reason, clip.Visible(strings.Join(omitted.paths[:min(len(omitted.paths), maxListedFiles)], ", "), 5000))
 		}
 	}
-	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(state.excluded, state.unmergeable)}}
+	return tools.Result{Output: text.String(), Detail: map[string]any{"agent": s.id, "files": files, "left_out": slices.Concat(state.excluded, state.unmergeable)}}
 }
 
 // maxConflictBytes is the maximum size of a saved conflicting file, in bytes.
 const maxConflictBytes = 1 << 20
 
-// describeConflict returns the tool result for a merge with conflicts. It saves the child's versions of the files where
+// describeConflict returns the tool result for a merge with conflicts. It saves the subagent's versions of the files where
 // the agent can read them.
-func (m *member) describeConflict(c *child, tree gitops.Tree, conflict *gitops.MergeError) tools.Result {
-	o := m.team.options
-	var s strings.Builder
+func (s *teamAgent) describeConflict(tree gitops.Tree, conflict *gitops.MergeError) tools.Result {
+	o := s.team.options
+	var text strings.Builder
 	var paths []string
-	fmt.Fprintf(&s, "Nothing of the change of %s is taken over, since it conflicts with yours:", c.id)
+	fmt.Fprintf(&text, "Nothing of the change of %s is taken over, since it conflicts with yours:", s.id)
 	for i, conflicting := range conflict.Conflicts {
 		paths = append(paths, conflicting.Path)
 		if i >= maxListedFiles {
 			continue
 		}
-		fmt.Fprintf(&s, "\n- %s: %s", clip.Visible(conflicting.Path, 500), clip.Visible(conflicting.Why, 500))
-		if saved := m.saveConflicting(c, tree, conflicting.Path); saved != "" {
-			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(saved))
+		fmt.Fprintf(&text, "\n- %s: %s", clip.Visible(conflicting.Path, 500), clip.Visible(conflicting.Why, 500))
+		if saved := s.saveConflicting(tree, conflicting.Path); saved != "" {
+			fmt.Fprintf(&text, "; as %s has it: %s", s.name, o.Record.Join(saved))
 		}
 	}
-	s.WriteString("\nMake your side fit, or tell the agent what to change, and call merge_agent again; a change that is not taken over in the end is dropped.")
-	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}
+	text.WriteString("\nMake your side fit, or tell the agent what to change, and call merge_agent again; a change that is not taken over in the end is dropped.")
+	return tools.Result{Output: text.String(), Failed: true, Detail: map[string]any{"agent": s.id, "conflicts": paths}}
 }
 
-// saveConflicting saves the child's version of a file where the agent can read it. It returns the saved file's path,
+// saveConflicting saves the subagent's version of a file where the agent can read it. It returns the saved file's path,
 // relative to the run directory, or "" on failure.
-func (m *member) saveConflicting(c *child, tree gitops.Tree, name string) string {
-	o := m.team.options
+func (s *teamAgent) saveConflicting(tree gitops.Tree, name string) string {
+	o := s.team.options
 	content, err := o.Workspace.Checkout().ReadFile(tree, name, maxConflictBytes)
 	if err != nil {
 		return ""
 	}
-	saved := path.Join(record.OutputsFolder, savedName(c, name))
+	saved := path.Join(record.OutputsFolder, s.savedName(name))
 	if o.Record.Write(saved, []byte(o.Record.Redact(strings.ToValidUTF8(string(content), "\uFFFD")))) != nil {
 		return ""
 	}
@@ -278,9 +279,9 @@ func (m *member) saveConflicting(c *child, tree gitops.Tree, name string) string
 // maxSavedName is how many bytes of the original name a saved file's name has.
 const maxSavedName = 100
 
-// savedName returns the name of a saved file: the child, a hash of the path, and the end of the file name.
-func savedName(c *child, name string) string {
+// savedName returns the name of a saved file: the subagent, a hash of the path, and the end of the file name.
+func (s *teamAgent) savedName(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	base := sanitizeName(path.Base(name))
-	return fmt.Sprintf("%s-%x-%s", scratchOf(c), sum[:4], base[max(0, len(base)-maxSavedName):])
+	return fmt.Sprintf("%s-%x-%s", s.scratch(), sum[:4], base[max(0, len(base)-maxSavedName):])
 }

@@ -129,42 +129,40 @@ func (o *Order) isInterruptedTask(ctx context.Context) bool {
 // replayWait is Wait in a replay. It waits until all agents in the recorded result have ended and merged. If the recorded
 // wait timed out, or ctx ends first, timedOut is true and ended is nil. ids are the agents that the call names, if any.
 // The caller holds the lock.
-func (m *member) replayWait(ctx context.Context, recorded waitResult, ids []string) (ended map[string]agents.Status, timedOut bool, err error) {
-	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...) // not nil, even if it merged none
+func (a *teamAgent) replayWait(ctx context.Context, recorded waitResult, ids []string) (ended map[string]agents.Status, timedOut bool, err error) {
+	a.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...) // not nil, even if it merged none
 	if recorded.TimedOut {
 		return nil, true, ctx.Err()
 	}
 	recordedIDs := slices.Collect(maps.Keys(recorded.Status))
 	allEnded := func() bool {
-		ended = m.endedStatuses(recordedIDs)
-		hasMerged := len(m.endedStatuses(m.recordedMerges)) == len(m.recordedMerges)
-		return hasMerged && len(ended) == len(recordedIDs) && (len(ids) > 0 || len(m.news) > 0)
+		ended = a.endedStatuses(recordedIDs)
+		hasMerged := len(a.endedStatuses(a.recordedMerges)) == len(a.recordedMerges)
+		return hasMerged && len(ended) == len(recordedIDs) && (len(ids) > 0 || len(a.news) > 0)
 	}
-	if err := m.team.await(ctx, allEnded); err != nil { // ctx has ended
+	if err := a.team.await(ctx, allEnded); err != nil { // ctx has ended
 		return nil, true, nil
 	}
-	m.forgetReported(ended)
+	a.forgetReported(ended)
 	return ended, false, nil
 }
 
 // replaySettle is Settle in a replay. news is true if the agent continued in the record. Otherwise replaySettle waits
 // for the agents that ended on their own in the record. The caller holds the lock.
-func (m *member) replaySettle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
-	t, turn := m.team, m.agent.Work().Spent.Turns
+func (a *teamAgent) replaySettle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
+	t, turn := a.team, a.agent.Work().Spent.Turns
 	continued := t.recordedOrder.newsTurns[turn+1]
-	if m.child != nil {
-		continued = !t.recordedOrder.lastRequests[agentTurn{m.child.id, turn}]
+	if a.starter != nil {
+		continued = !t.recordedOrder.lastRequests[agentTurn{a.id, turn}]
 	}
 	if hasTurnLeft && continued {
-		return true, t.await(ctx, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 })
+		return true, t.await(ctx, func() bool { return len(a.news) > 0 || len(a.workingBelow()) == 0 })
 	}
 	waitCtx, cancel := context.WithTimeout(ctx, time.Duration(t.job().Agents.Wait))
 	defer cancel()
 	_ = t.await(waitCtx, func() bool {
-		return !slices.ContainsFunc(m.workingBelow(), func(c *child) bool { return t.recordedOrder.endedOnOwn[c.id] })
+		return !slices.ContainsFunc(a.workingBelow(), func(s *teamAgent) bool { return t.recordedOrder.endedOnOwn[s.id] })
 	})
-	if m.child != nil {
-		m.child.turnEnding = true
-	}
+	a.turnEnding = true
 	return false, ctx.Err()
 }

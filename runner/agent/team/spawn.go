@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
-	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
@@ -26,66 +25,62 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// Spawn starts an agent and returns its ID and name. It does not wait for the agent.
-func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
-	c, err := m.addChild(order)
+// Spawn starts a subagent and returns its ID and name. It does not wait for the subagent.
+func (a *teamAgent) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
+	s, err := a.addSubagent(order)
 	if err != nil {
 		return "", "", err
 	}
-	if err := m.prepare(ctx, c, order); err != nil {
-		m.removeFailed(c)
+	if err := s.prepare(ctx, order); err != nil {
+		s.removeFailed()
 		return "", "", err
 	}
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	event := c.startEvent()
-	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlierAgents)+len(m.team.children), order.Fork, order.Effort, c.agent.Model.Profile.Price
-	if err := m.team.options.Record.AppendBy(c.id, event); err != nil {
-		return "", "", err
-	}
-	c.beginTurn()
-	return c.id, c.name, nil
+	t := a.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.id, s.name, s.startTurn(transcript.AgentStarted{
+		Number: len(t.earlierSubagents) + len(t.subagents), Forked: order.Fork, Effort: order.Effort, Price: s.agent.Model.Profile.Price,
+	})
 }
 
-// addChild adds a new agent to the team and reserves a share of the budget for it. It returns an error for the model if
-// the agent may not start.
-func (m *member) addChild(order agents.Order) (*child, error) {
-	t := m.team
+// addSubagent adds a new subagent to the team and reserves a share of the budget for it. It returns an error for the
+// model if the subagent may not start.
+func (a *teamAgent) addSubagent(order agents.Order) (*teamAgent, error) {
+	t := a.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case m.ctx == nil:
+	case a.ctx == nil:
 		return nil, agents.Refusef("No agent can be started now.")
-	case m.depth >= t.job().Agents.Depth:
+	case a.depth >= t.job().Agents.Depth:
 		return nil, agents.Refusef("You may start no agents (agents.depth). Do the work yourself.")
 	case t.openCount() >= t.job().Agents.MaxOpen:
 		return nil, t.tooManyAgentsError()
 	}
-	c := &child{starter: m, childTask: childTask{task: order.Message, roleName: cmp.Or(order.Role, "default")}, status: agents.Status{State: agents.PendingInit}}
+	s := &teamAgent{team: t, starter: a, depth: a.depth + 1, task: order.Message, roleName: cmp.Or(order.Role, "default"), status: agents.Status{State: agents.PendingInit}}
 	var err error
-	if c.role, err = t.roleOf(order.Role); err != nil {
+	if s.role, err = t.roleOf(order.Role); err != nil {
 		return nil, err
 	}
-	if c.paths, err = cleanPaths(order.Paths); err != nil {
+	if s.paths, err = cleanPaths(order.Paths); err != nil {
 		return nil, err
 	}
-	if c.reservedShare, err = m.shareForChild(); err != nil {
+	if err := s.reserveShare(); err != nil {
 		return nil, err
 	}
-	c.maxUSD = c.reservedShare.CostUSD
-	c.name = m.nameOf(m.startedCount)
-	if m.usesScripts {
-		c.name = order.Name
+	s.name = a.nameOf(a.startedCount)
+	if a.usesScripts {
+		s.name = order.Name
 	}
-	c.id = m.idOf(order, c.name)
-	isTaken := slices.ContainsFunc(t.children, func(other *child) bool { return other.id == c.id }) ||
-		slices.ContainsFunc(t.earlierAgents, func(other *transcript.Agent) bool { return other.ID == c.id })
+	s.id = a.idOf(order, s.name)
+	isTaken := slices.ContainsFunc(t.subagents, func(other *teamAgent) bool { return other.id == s.id }) ||
+		slices.ContainsFunc(t.earlierSubagents, func(other *transcript.Agent) bool { return other.ID == s.id })
 	if isTaken {
-		return nil, agents.Refusef("There is an agent %s already. Give the task another name.", c.id)
+		return nil, agents.Refusef("There is an agent %s already. Give the task another name.", s.id)
 	}
-	m.startedCount++
-	t.children = append(t.children, c)
-	return c, nil
+	a.startedCount++
+	t.subagents = append(t.subagents, s)
+	return s, nil
 }
 
 // roleOf returns the role called name. For "" it returns a role that works on a copy of the tree.
@@ -100,7 +95,7 @@ func (t *team) roleOf(name string) (job.Role, error) {
 	return role, nil
 }
 
-// cleanPaths returns the paths that an agent may change, cleaned and relative to the repository's root. It returns an
+// cleanPaths returns the paths that a subagent may change, cleaned and relative to the repository's root. It returns an
 // error for the model for a path outside of the repository.
 func cleanPaths(given []string) (paths []string, err error) {
 	for _, p := range given {
@@ -113,10 +108,10 @@ func cleanPaths(given []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// mayChange reports whether the child may change the path name: it has no list of paths, or an entry of the list is
+// mayChange reports whether the subagent may change the path name: it has no list of paths, or an entry of the list is
 // the path, a folder above it, or a glob pattern for it.
-func (c *child) mayChange(name string) bool {
-	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(own string) bool {
+func (s *teamAgent) mayChange(name string) bool {
+	return len(s.paths) == 0 || slices.ContainsFunc(s.paths, func(own string) bool {
 		if pathname.IsInAny(name, own) {
 			return true
 		}
@@ -125,19 +120,20 @@ func (c *child) mayChange(name string) bool {
 	})
 }
 
-// removeFailed undoes addChild for an agent that could not start.
-func (m *member) removeFailed(c *child) {
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	c.closeAndRemove()
-	m.startedCount--
-	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
+// removeFailed undoes addSubagent for a subagent that could not start.
+func (s *teamAgent) removeFailed() {
+	t := s.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.closeAndRemove()
+	s.starter.startedCount--
+	t.subagents = slices.DeleteFunc(t.subagents, func(other *teamAgent) bool { return other == s })
 }
 
-// prepare asks the hooks about a new agent, and sets its model, its copy of the tree and its first messages.
-func (m *member) prepare(ctx context.Context, c *child, order agents.Order) error {
-	o := m.team.options
-	description := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.starterName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
+// prepare asks the hooks about a new subagent, and sets its model, its copy of the tree and its first messages.
+func (s *teamAgent) prepare(ctx context.Context, order agents.Order) error {
+	o := s.team.options
+	description := hooks.Subagent{ID: s.id, Name: s.name, Role: s.roleName, AskedBy: s.starter.recordedName(), Task: o.Record.Redact(order.Message), Writes: s.role.Writes, Paths: s.paths}
 	refusal, added, err := o.Hooks.SubagentStart(ctx, description)
 	if err != nil {
 		return err
@@ -145,45 +141,38 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if refusal != "" {
 		return &agents.Refusal{Words: refusal}
 	}
-	childJob := m.jobOf(c, order)
-	childModel, err := m.modelFor(ctx, c, order.Message, childJob)
+	itsJob := s.jobFor(order)
+	itsModel, err := s.modelFor(ctx, order.Message, itsJob)
 	if err != nil {
 		return err
 	}
-	c.model = childJob.Model.Name
-	if err := m.forkTree(ctx, c); err != nil {
+	s.model = itsJob.Model.Name
+	if err := s.forkTree(ctx); err != nil {
 		return err
 	}
-	c.ownTeam = &member{team: m.team, child: c, depth: m.depth + 1}
-	options := worker.Child{ID: c.id, Role: c.role, Place: c.place, MayChange: c.mayChange, Description: description}
-	c.agent, err = m.agent.NewChild(ctx, options, worker.Options{Job: childJob, Model: childModel, Team: c.ownTeam, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	s.agent, err = s.starter.agent.NewChild(ctx, worker.Options{
+		Job: itsJob, Model: itsModel, Team: s, // without ScriptEngine, because it calls its tools directly
+		Child: &worker.Child{Description: description, Role: s.role, Place: s.place, MayChange: s.mayChange},
+	})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
-	c.ownTeam.agent = c.agent
-	m.team.mu.Lock()
-	c.agent.SetLimits(m.limitsOf(agent.Used{}, c.reservedShare))
-	m.team.mu.Unlock()
-	items, err := m.firstMessages(c, order, added)
+	items, err := s.firstMessages(order, added)
 	if err != nil {
 		return err
 	}
-	message := order.Message
-	if m.usesScripts {
-		message = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
-	}
-	return c.agent.Begin(items, message)
+	return s.agent.Begin(items, s.starter.taskText(s, order.Message))
 }
 
-// modelFor returns the model of a child. It returns an error for the model's starter if the run has a cost limit but
-// the model's price is unknown.
-func (m *member) modelFor(ctx context.Context, c *child, message string, childJob *job.Job) (provider.Model, error) {
-	found, err := m.team.options.Model.ForAgent(provider.StartedAgent{ID: c.id, Message: message, Job: childJob})
+// modelFor returns the model of the subagent. It returns an error for the model of the starter if the run has a cost
+// limit but the model's price is unknown.
+func (s *teamAgent) modelFor(ctx context.Context, message string, itsJob *job.Job) (provider.Model, error) {
+	found, err := s.team.options.Model.ForAgent(provider.StartedAgent{ID: s.id, Message: message, Job: itsJob})
 	if err != nil {
 		return found, refusedBy(ctx, err)
 	}
-	if childJob.Limits.CostUSD > 0 && m.agent.Model.Profile.Price.Known() && !found.Profile.Price.Known() {
-		return found, agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", childJob.Model.Name)
+	if itsJob.Limits.CostUSD > 0 && s.starter.agent.Model.Profile.Price.Known() && !found.Profile.Price.Known() {
+		return found, agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", itsJob.Model.Name)
 	}
 	return found, nil
 }
@@ -198,39 +187,38 @@ func refusedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// jobOf returns the job of a child: the run's job without the settings for the run's own agent alone, such as MCP
-// servers. The child's model settings come from its order, its role or its starter, in this order.
-func (m *member) jobOf(c *child, order agents.Order) *job.Job {
-	childJob := *m.team.job()
-	starterModel := m.agent.Job.Model // the starter's model may differ from the run's
-	childJob.Model = starterModel
-	childJob.MCPServers, childJob.Tools.Dynamic, childJob.Tools.JSRepl = nil, nil, false
-	childJob.Tools.Allow, childJob.Tools.Deny = nil, nil
-	childJob.Task.Questions = "assume"
-	if len(c.role.Tools) > 0 {
-		childJob.Tools.Hosted = nil
+// jobFor returns the job of the subagent: the run's job without the settings for the run's own agent alone, such as MCP
+// servers. The model settings come from the order, the role or the starter, in this order.
+func (s *teamAgent) jobFor(order agents.Order) *job.Job {
+	itsJob := *s.team.job()
+	itsJob.Model = s.starter.agent.Job.Model // the starter's model may differ from the run's
+	itsJob.MCPServers, itsJob.Tools.Dynamic, itsJob.Tools.JSRepl = nil, nil, false
+	itsJob.Tools.Allow, itsJob.Tools.Deny = nil, nil
+	itsJob.Task.Questions = "assume"
+	if len(s.role.Tools) > 0 {
+		itsJob.Tools.Hosted = nil
 	}
-	if childJob.Model.Tools == "code" {
-		childJob.Model.Tools = "auto"
+	if itsJob.Model.Tools == "code" {
+		itsJob.Model.Tools = "auto"
 	}
-	if name := cmp.Or(order.Model, c.role.Model); name != "" && name != childJob.Model.Name {
-		childJob.Model.Name, childJob.Model.ContextWindow, childJob.Model.Price = name, 0, job.Price{}
-		childJob.Model.Fallbacks = slices.DeleteFunc(slices.Clone(childJob.Model.Fallbacks), func(other string) bool { return other == name })
+	if name := cmp.Or(order.Model, s.role.Model); name != "" && name != itsJob.Model.Name {
+		itsJob.Model.Name, itsJob.Model.ContextWindow, itsJob.Model.Price = name, 0, job.Price{}
+		itsJob.Model.Fallbacks = slices.DeleteFunc(slices.Clone(itsJob.Model.Fallbacks), func(other string) bool { return other == name })
 	}
-	childJob.Model.ReasoningEffort = cmp.Or(order.Effort, c.role.Effort, childJob.Model.ReasoningEffort)
-	childJob.Model.ServiceTier = cmp.Or(order.ServiceTier, childJob.Model.ServiceTier)
-	return &childJob
+	itsJob.Model.ReasoningEffort = cmp.Or(order.Effort, s.role.Effort, itsJob.Model.ReasoningEffort)
+	itsJob.Model.ServiceTier = cmp.Or(order.ServiceTier, itsJob.Model.ServiceTier)
+	return &itsJob
 }
 
-// forkTree copies the agent's tree for the child, if the child's role needs a copy.
-func (m *member) forkTree(ctx context.Context, c *child) error {
-	if c.role.Writes != job.WritesOwn {
+// forkTree copies the starter's tree for the subagent, if its role needs a copy.
+func (s *teamAgent) forkTree(ctx context.Context) error {
+	if !s.worksOnCopy() {
 		return nil
 	}
-	t := m.team
+	t, starter := s.team, s.starter.agent
 	t.mergeLock.Lock()
 	defer t.mergeLock.Unlock()
-	place, err := t.options.Sandboxes.Fork(ctx, m.agent.Sandbox(), m.agent.Place(), scratchOf(c))
+	place, err := t.options.Sandboxes.Fork(ctx, starter.Sandbox(), starter.Place(), s.scratch())
 	cannotCopyNow := errors.As(err, new(*layer.ForkError)) || errors.As(err, new(*sandbox.PauseError))
 	if cannotCopyNow {
 		return agents.Refusef("There can be no copy of the tree now: %v. Start an explorer, or make the change yourself.", outcome.WithoutFullStop(err))
@@ -238,14 +226,14 @@ func (m *member) forkTree(ctx context.Context, c *child) error {
 	if err != nil {
 		return err
 	}
-	c.place = &place
-	c.mergedState, err = t.changesIn(ctx, place)
+	s.place = &place
+	s.mergedState, err = t.changesIn(ctx, place)
 	return err
 }
 
-// scratchOf returns the name of the folder for a child's copy.
-func scratchOf(c *child) string {
-	return confine.CopyScratch + strings.ReplaceAll(sanitizeName(c.name), ".", "-")
+// scratch returns the name of the folder for the subagent's copy.
+func (s *teamAgent) scratch() string {
+	return confine.CopyScratch + strings.ReplaceAll(sanitizeName(s.name), ".", "-")
 }
 
 // plainCharacters are the characters that sanitizeName keeps.
@@ -261,13 +249,14 @@ func sanitizeName(name string) string {
 	}, name)
 }
 
-// firstMessages returns the items that a child's conversation has before its task. added is context from hooks, or "".
-func (m *member) firstMessages(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
-	items := m.team.root.agent.Facts()
+// firstMessages returns the items that the subagent's conversation has before its task. added is context from hooks, or
+// "".
+func (s *teamAgent) firstMessages(order agents.Order, added string) ([]json.RawMessage, error) {
+	items := s.team.root.agent.Facts()
 	if order.Fork {
-		items = m.agent.LastRequest(c.model)
+		items = s.starter.agent.LastRequest(s.model)
 	}
-	texts := []string{introduction(c, m)}
+	texts := []string{s.introduction()}
 	if added != "" {
 		texts = append(texts, added)
 	}
@@ -281,16 +270,16 @@ func (m *member) firstMessages(c *child, order agents.Order, added string) ([]js
 	return items, nil
 }
 
-// introduction returns the message that tells a child its name, its starter, and what it may change.
-func introduction(c *child, starter *member) string {
+// introduction returns the message that tells the subagent its name, its starter, and what it may change.
+func (s *teamAgent) introduction() string {
 	mayChange := map[string]string{
 		job.WritesNone:   "You can read files, and change nothing.",
 		job.WritesOwn:    "You work on a copy of its tree; what git would commit of your change is merged into its tree when you have ended.",
 		job.WritesShared: "You change its tree, at the same time as it does.",
-	}[c.role.Writes]
-	if len(c.paths) > 0 && c.role.Writes != job.WritesNone {
-		mayChange += fmt.Sprintf(" Of that only these paths are taken over: %s.", strings.Join(c.paths, ", "))
+	}[s.role.Writes]
+	if len(s.paths) > 0 && s.role.Writes != job.WritesNone {
+		mayChange += fmt.Sprintf(" Of that only these paths are taken over: %s.", strings.Join(s.paths, ", "))
 	}
 	return fmt.Sprintf("You are the agent %s. The agent %s has started you for the task that follows, and reads your last message as the answer; it sees nothing else of what you say. %s "+
-		"Nobody answers questions: assume what is most likely, and say so.", c.id, starter.id(), mayChange)
+		"Nobody answers questions: assume what is most likely, and say so.", s.id, s.starter.id, mayChange)
 }

@@ -2,40 +2,34 @@ package team
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
-	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
-	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// team holds all agents that agents of a run have started. It is safe for concurrent use.
+// team holds the agents of a run: its own and all subagents. It is safe for concurrent use.
 type team struct {
 	options       worker.Options // options of the run's own agent
-	root          *member
-	recordedOrder *Order // nil outside a replay
+	root          *teamAgent     // the run's own agent
+	recordedOrder *Order         // nil outside a replay
 
-	mu            sync.Mutex
-	children      []*child
-	earlierAgents []*transcript.Agent // agents from before the run was resumed
-	changeSignal  chan struct{}       // closed and recreated at each change of a child
-	running       sync.WaitGroup
-	mergeLock     sync.Mutex // guards reading and merging changes
+	mu               sync.Mutex
+	subagents        []*teamAgent        // in order of their starts
+	earlierSubagents []*transcript.Agent // subagents from before the run was resumed
+	changeSignal     chan struct{}       // closed and recreated at each change of a subagent
+	mergeLock        sync.Mutex          // guards reading and merging changes
 }
 
 // NewRunAgents returns the run's own agent with an empty conversation. The agent leads a team if the job allows agents.
-// earlier are the agents that a resumed run has started so far. recorded is nil outside a replay. The agent is valid
+// earlier are the subagents that a resumed run has started so far. recorded is nil outside a replay. The agent is valid
 // even if there is an error.
 func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, recorded *Order) (*worker.Agent, error) {
 	if !o.Job.Agents.Enabled || o.Model.ForAgent == nil {
@@ -50,30 +44,30 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 
 // newTeam returns an empty team for the run's own agent, whose options are given.
 func newTeam(options worker.Options, earlier []*transcript.Agent, recorded *Order) *team {
-	t := &team{options: options, earlierAgents: earlier, recordedOrder: recorded, changeSignal: make(chan struct{})}
+	t := &team{options: options, earlierSubagents: earlier, recordedOrder: recorded, changeSignal: make(chan struct{})}
 	started := 0
-	for _, a := range earlier {
-		if a.StartedBy == transcript.MainAgent {
+	for _, s := range earlier {
+		if s.StartedBy == transcript.MainAgent {
 			started++
 		}
 	}
 	form := options.Job.Model.Tools
 	wantsScripts := form == "code" || form == "auto" && options.Model.Profile.Code
-	t.root = &member{team: t, startedCount: started, usesScripts: wantsScripts && options.ScriptEngine != nil}
+	t.root = &teamAgent{team: t, id: "/root", startedCount: started, usesScripts: wantsScripts && options.ScriptEngine != nil}
 	return t
 }
 
-// Resume records that the agents that were working when the run was killed have ended. It removes all copies of the
+// Resume records that the subagents that were working when the run was killed have ended. It removes all copies of the
 // tree.
 func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Agent) error {
 	var killed []string
-	for _, a := range earlier {
-		if a.Status != transcript.AgentRunning {
+	for _, s := range earlier {
+		if s.Status != transcript.AgentRunning {
 			continue
 		}
-		killed = append(killed, a.Name)
-		a.Status, a.Reason = agents.Shutdown, "killed"
-		if err := rec.AppendBy(a.ID, transcript.AgentFinished{Status: a.Status, Reason: a.Reason}); err != nil {
+		killed = append(killed, s.Name)
+		s.Status, s.Reason = agents.Shutdown, "killed"
+		if err := rec.AppendBy(s.ID, transcript.AgentFinished{Status: s.Status, Reason: s.Reason}); err != nil {
 			return err
 		}
 	}
@@ -83,48 +77,9 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 	return boxes.DropCopies()
 }
 
-// member is the team as one agent sees it.
-type member struct {
-	team        *team
-	child       *child // nil for the run's own agent
-	depth       int    // number of agents above it
-	agent       *worker.Agent
-	usesScripts bool            // its model calls tools in scripts
-	ctx         context.Context // context of its work; nil while it is idle
-
-	// Guarded by the team's lock.
-	startedCount   int         // number of agents that it started
-	news           []endNotice // news that the agent has not received yet
-	waitUntil      time.Time   // when Settle stops waiting; zero before the first Settle
-	recordedMerges []string    // agents that the recorded wait merged; nil outside a replayed wait
-}
-
-// endNotice is the news of a child's end, for its starter.
-type endNotice struct {
-	child     *child
-	endStatus agents.Status
-}
-
-var _ worker.Team = (*member)(nil)
-
-// Tools returns the model's tools for starting and managing agents, or nil at the deepest level.
-func (m *member) Tools() []tools.Tool {
-	if m.depth >= m.team.job().Agents.Depth {
-		return nil
-	}
-	setup := agents.Setup{Team: m, Roles: m.team.roles(), MaxAgents: m.team.job().Agents.MaxOpen}
-	switch {
-	case m.usesScripts:
-		return agents.Collaboration(setup)
-	case m.team.givesTasks():
-		return agents.Task(setup)
-	}
-	return agents.Direct(setup)
-}
-
 func (t *team) job() *job.Job { return t.options.Job }
 
-// roles returns the roles that a new agent can have.
+// roles returns the roles that a new subagent can have.
 func (t *team) roles() []agents.Role {
 	var all []agents.Role
 	for _, name := range t.job().Agents.RoleNames() {
@@ -151,51 +106,7 @@ func (t *team) describeRole(role job.Role) string {
 	return strings.TrimSpace(clip.Visible(instructions, 300) + " " + mayChange)
 }
 
-// TakeNews returns the agent's new messages and the notices of its children's ends, and forgets them.
-func (m *member) TakeNews() []string {
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	var texts []string
-	if m.child != nil {
-		texts, m.child.messages = m.child.messages, nil
-	}
-	for _, n := range m.news {
-		texts = append(texts, m.noticeText(n))
-	}
-	m.news = nil
-	return texts
-}
-
-// noticeText returns the message that tells the agent about a child's end.
-func (m *member) noticeText(n endNotice) string {
-	n.endStatus.Text = m.team.options.Record.Redact(n.endStatus.Text)
-	if m.usesScripts {
-		return agents.Final(m.id(), n.child.id, n.endStatus).String()
-	}
-	text, err := agents.Notification(n.child.id, n.endStatus)
-	if err != nil {
-		return fmt.Sprintf("The agent %s has ended, and what it said can't be told: %v.", n.child.id, err)
-	}
-	return text
-}
-
-// id returns the agent's ID, as its children know it.
-func (m *member) id() string {
-	if m.child == nil {
-		return "/root"
-	}
-	return m.child.id
-}
-
-// starterName returns the agent's name in the record of an agent that it starts.
-func (m *member) starterName() string {
-	if m.child == nil {
-		return transcript.MainAgent
-	}
-	return m.child.id
-}
-
-// notifyWaiters wakes every await, because a child has changed. The caller holds the lock.
+// notifyWaiters wakes every await, because a subagent has changed. The caller holds the lock.
 func (t *team) notifyWaiters() {
 	close(t.changeSignal)
 	t.changeSignal = make(chan struct{})
@@ -219,65 +130,31 @@ func (t *team) await(ctx context.Context, condition func() bool) error {
 	return nil
 }
 
-// findBelow returns the agent with this ID or name that m started, directly or through other agents, or nil. The
-// caller holds the lock.
-func (m *member) findBelow(id string) *child {
-	for _, c := range m.team.children {
-		if (c.id == id || c.name == id) && m.isAbove(c) {
-			return c
+// givesTasks reports whether the model has a tool such as OpenCode's task, which starts an agent and waits for its end.
+func (t *team) givesTasks() bool {
+	family := t.job().Model.Tools
+	return family != "" && len(dialect.NamesInFamily(family, dialect.Leads)) > 0
+}
+
+// lacksCloseTool reports whether the model has no tool for closing agents.
+func (t *team) lacksCloseTool() bool { return t.root.usesScripts || t.givesTasks() }
+
+// openCount returns the number of open subagents. Ended ones count only if the model can close them. The caller holds
+// the lock.
+func (t *team) openCount() (n int) {
+	for _, s := range t.subagents {
+		closesItself := t.lacksCloseTool() && s.status.Ended()
+		if !s.closed && !closesItself {
+			n++
 		}
 	}
-	return nil
+	return n
 }
 
-// isAbove reports whether m started c, directly or through other agents.
-func (m *member) isAbove(c *child) bool {
-	for ancestor := c.starter; ; ancestor = ancestor.child.starter {
-		if ancestor == m {
-			return true
-		}
-		if ancestor.child == nil {
-			return false
-		}
+// tooManyAgentsError returns the error that tells the model that no further agent may start.
+func (t *team) tooManyAgentsError() error {
+	if t.lacksCloseTool() {
+		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
 	}
-}
-
-// descendants returns the agents that a child started, directly or through other agents. The caller holds the lock.
-func (c *child) descendants() []*child {
-	return slices.DeleteFunc(slices.Clone(c.starter.team.children), func(other *child) bool { return other == c || !c.ownTeam.isAbove(other) })
-}
-
-// agentNames are the names of started agents, in order.
-var agentNames = []string{
-	"Curie", "Noether", "Hopper", "Lovelace", "Meitner", "Franklin", "Goodall", "Hypatia", "Kepler", "Sagan", "Turing", "Euler",
-	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",
-}
-
-// nameOf returns the name for an agent that m starts. number counts the agents that m starts, from 0.
-func (m *member) nameOf(number int) string {
-	name := agentNames[number%len(agentNames)]
-	if round := number / len(agentNames); round > 0 {
-		name = fmt.Sprintf("%s-%d", name, round+1)
-	}
-	if m.child != nil {
-		return m.child.name + "/" + name
-	}
-	return name
-}
-
-// idOf returns the ID of a new agent called name. A replay of the run gives the same ID.
-func (m *member) idOf(order agents.Order, name string) string {
-	if m.usesScripts {
-		return m.id() + "/" + order.Name
-	}
-	sum := sha256.Sum256([]byte(m.team.options.Record.ID + "\x00" + name))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // mark it as a UUID of version 8 (custom)
-	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
-}
-
-// Used returns how much of the agent's budget its agents have used or reserved.
-func (m *member) Used() agent.Used {
-	m.team.mu.Lock()
-	defer m.team.mu.Unlock()
-	return m.usedByChildren()
+	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.openCount())
 }

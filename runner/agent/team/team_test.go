@@ -53,26 +53,26 @@ func TestRefusesTooSmallShare(t *testing.T) {
 }
 
 // led is a team whose agent has started some, which stand as their states say.
-func led(t *testing.T, states ...string) (*member, []*child) {
+func led(t *testing.T, states ...string) (*teamAgent, []*teamAgent) {
 	t.Helper()
 	j := &job.Job{Agents: job.Agents{Enabled: true, MaxOpen: 3, Depth: 1}}
 	rec := record.New("run-1", nil)
 	t.Cleanup(rec.Close)
 	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Control: egress.Control{Record: rec, Job: j}}}, Job: j}, nil, nil)
 	for i, state := range states {
-		c := &child{starter: team.root, childTask: childTask{name: agentNames[i], id: "id-" + agentNames[i]}, status: agents.Status{State: state, Text: state + " it is"}}
+		c := &teamAgent{team: team, starter: team.root, name: agentNames[i], id: "id-" + agentNames[i], status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}
 		if state == agents.Running {
-			c.stopTurn, c.reservedShare = func(turnStop) {}, agent.Used{Turns: 7}
+			c.stopTurn, c.reserved = func(error) {}, agent.Used{Turns: 7}
 		}
-		team.children = append(team.children, c)
+		team.subagents = append(team.subagents, c)
 	}
-	return team.root, team.children
+	return team.root, team.subagents
 }
 
 func TestWaitReturnsAtFirstEnd(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Running)
-	m.news = []endNotice{{child: all[0]}}
+	m.news = []endNotice{{subagent: all[0]}}
 	go func() {
 		m.team.mu.Lock()
 		defer m.team.mu.Unlock()
@@ -99,10 +99,10 @@ func TestWaitReturnsAtFirstEnd(t *testing.T) {
 
 func TestCountsReservedShareUntilReturned(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Completed)
-	m.team.earlierAgents = []*transcript.Agent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
+	m.team.earlierSubagents = []*transcript.Agent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
 	want := agent.Used{Turns: 2 + 7 + 2 + 3, Calls: 1 + 1 + 4, Tokens: 15 + 15 + 1}
 	must.Same(t, want, m.Used())
-	all[0].stopTurn, all[0].reservedShare = nil, agent.Used{}
+	all[0].stopTurn, all[0].reserved = nil, agent.Used{}
 	must.Same(t, 7, m.Used().Turns)
 }
 
@@ -111,7 +111,7 @@ func TestChargesMaximumForUnknownCost(t *testing.T) {
 	priced := &price.List{Rates: price.Rates{Input: 1}}
 	models := []transcript.ModelUse{{Model: "priced", Price: priced, CostUSD: 0.25, Usage: transcript.Usage{Input: 10}}}
 	c := all[0]
-	c.spent.Models, c.maxUSD = models, 1
+	c.spent.Models, c.allowed.CostUSD = models, 1
 	if got := m.Used().CostUSD; !near(got, 0.25) {
 		t.Errorf("a known cost counts as %v", got)
 	}
@@ -123,15 +123,15 @@ func TestChargesMaximumForUnknownCost(t *testing.T) {
 	if got := m.Used().CostUSD; !near(got, 1) {
 		t.Errorf("with a fallback of no known price it counts as %v", got)
 	}
-	c.maxUSD, c.reservedShare.CostUSD = 1.5, 0.5 // another turn
+	c.allowed.CostUSD, c.reserved.CostUSD = 1.5, 0.5 // another turn
 	if got := m.Used().CostUSD; !near(got, 1.5) {
 		t.Errorf("while it works again it counts as %v", got)
 	}
-	m.team.earlierAgents, m.team.children = []*transcript.Agent{{Models: c.spent.Models, MaxUSD: 2}}, nil
+	m.team.earlierSubagents, m.team.subagents = []*transcript.Agent{{Models: c.spent.Models, MaxUSD: 2}}, nil
 	if got := m.Used().CostUSD; !near(got, 2) {
 		t.Errorf("after a restart it counts as %v", got)
 	}
-	m.team.earlierAgents[0].Models = []transcript.ModelUse{{Model: "unpriced", Usage: transcript.Usage{Input: 10}}}
+	m.team.earlierSubagents[0].Models = []transcript.ModelUse{{Model: "unpriced", Usage: transcript.Usage{Input: 10}}}
 	must.Same(t, 0, m.Used().CostUSD, "where no price was known from the start, and no limit holds, it counts as")
 }
 
@@ -142,7 +142,7 @@ func TestCountsOpenAgents(t *testing.T) {
 	if _, _, err := m.Spawn(t.Context(), agents.Order{Message: "x"}); err == nil || !strings.Contains(err.Error(), "agents.most") {
 		t.Errorf("a fourth one: %v", err)
 	}
-	if _, err := m.Close(t.Context(), all[0].id); err != nil || m.team.openCount() != 2 {
+	if _, err := m.Close(all[0].id); err != nil || m.team.openCount() != 2 {
 		t.Errorf("%v, %d are open", err, m.team.openCount())
 	}
 	must.Fail(t, "is closed", must.Err(m.Send(t.Context(), all[0].id, "Go on.", false)), "a message to one that is closed")
@@ -152,14 +152,14 @@ func TestCountsOpenAgents(t *testing.T) {
 
 func TestParsesOwnPaths(t *testing.T) {
 	paths := must.Get(cleanPaths([]string{"docs/", "a.txt", "src/**/*.go"}))(t)
-	c := &child{childTask: childTask{paths: paths}}
+	c := &teamAgent{paths: paths}
 	for path, mine := range map[string]bool{
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
 		"DOCS/a.md": false, "other/a.txt": false, "A.TXT": false, "vendor/src/x/y.go": false,
 	} {
 		must.Same(t, mine, c.mayChange(path), path)
 	}
-	must.Same(t, true, (&child{}).mayChange("anything"), "one without paths of its own may not change all")
+	must.Same(t, true, (&teamAgent{}).mayChange("anything"), "one without paths of its own may not change all")
 	for _, path := range []string{"/etc", "../x", ".."} {
 		must.Fail(t, "", must.Err(cleanPaths([]string{path})), path, "is taken")
 	}
@@ -183,16 +183,16 @@ func TestExcludesReplacementsOfExcludedFiles(t *testing.T) {
 }
 
 func TestSavesFilesUnderUniqueNames(t *testing.T) {
-	c := &child{childTask: childTask{name: "Curie"}}
+	c := &teamAgent{name: "Curie"}
 	seen := map[string]string{}
 	for _, name := range []string{"a/b", "a-b", "a", "b", "x/b", "A/B", "a\nb", "a b", strings.Repeat("long/", 500) + "b", strings.Repeat("b", 300), "a/\xff", "..."} {
-		kept := savedName(c, name)
+		kept := c.savedName(name)
 		if other, twice := seen[kept]; twice || len(kept) > 200 || strings.ContainsAny(kept, "/\n ") || strings.Contains(kept, "\xff") || !strings.HasPrefix(kept, "agent-Curie-") {
 			t.Errorf("%q is kept as %q, and %q too", name, kept, other)
 		}
 		seen[kept] = name
 	}
-	if kept := savedName(c, "dir/b.txt"); !strings.HasSuffix(kept, "-b.txt") {
+	if kept := c.savedName("dir/b.txt"); !strings.HasSuffix(kept, "-b.txt") {
 		t.Error(kept)
 	}
 }
@@ -211,10 +211,9 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 
 func TestStartsNoTurnAfterStarterEnded(t *testing.T) {
 	m, all := led(t, agents.Completed)
-	all[0].ownTeam = &member{team: m.team, child: all[0], depth: 1} // which does no work any more
-	below := &child{starter: all[0].ownTeam, childTask: childTask{name: "below", id: "id-below"}, status: agents.Status{State: agents.Completed}, closed: true}
-	m.team.children = append(m.team.children, below)
-	must.Get(m.Resume(t.Context(), below.id))(t)
+	below := &teamAgent{team: m.team, starter: all[0], name: "below", id: "id-below", status: agents.Status{State: agents.Completed}, closed: true}
+	m.team.subagents = append(m.team.subagents, below)
+	must.Get(m.Resume(below.id))(t)
 	_, err := m.Send(t.Context(), below.id, "Go on", false)
 	if refusal, is := err.(*agents.Refusal); !is || !strings.Contains(refusal.Words, "has ended") {
 		t.Errorf("%v", err)
@@ -226,9 +225,9 @@ func TestEndStopsAllAgentsBeforeWaiting(t *testing.T) {
 	m.ctx = t.Context()
 	first, second := all[0], all[1]
 	first.turnDone, second.turnDone = make(chan struct{}), make(chan struct{})
-	first.stopTurn = func(turnStop) {}
-	second.stopTurn = func(turnStop) { // on which a call of the first waits
-		for _, c := range []*child{second, first} {
+	first.stopTurn = func(error) {}
+	second.stopTurn = func(error) { // on which a call of the first waits
+		for _, c := range []*teamAgent{second, first} {
 			if c.stopTurn != nil {
 				c.status, c.stopTurn = agents.Status{State: agents.Shutdown}, nil
 				close(c.turnDone)

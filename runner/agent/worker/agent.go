@@ -44,7 +44,9 @@ type Shared struct {
 	Sandboxes *confine.Sandboxes
 	Began     time.Time // start of the run; for a resumed run moved forward by the time it was stopped
 	// Hooks run at the agents' events; nil for none.
-	Hooks *hooks.Hooks
+	Hooks  *hooks.Hooks
+	Skills skills.Offer  // skills that the models can load
+	Memory memory.Memory // lessons offered to the agents
 	// ReplayCommand returns a replayed command's recorded result; nil outside a replay.
 	ReplayCommand func(ctx context.Context, call tools.Call) command.RecordedReturn
 }
@@ -56,8 +58,7 @@ type Options struct {
 	Model    provider.Model
 	Recorded *extensions.Recorded // replaces MCP servers in a replay; nil otherwise
 	// Ask sends people all questions of the run so far. Nil means that nobody answers.
-	Ask    func(ctx context.Context, all []question.Question) error
-	Skills skills.Offer // skills that the model can load
+	Ask func(ctx context.Context, all []question.Question) error
 	// Tools are the tools of the program that embeds agent-ci.
 	Tools []tools.Tool
 	// Child describes an agent that another agent started. It is nil for the run's own agent.
@@ -66,16 +67,21 @@ type Options struct {
 	Team Team
 	// ScriptEngine is the command line of the script engine. Empty without scripts.
 	ScriptEngine []string
-	// Memory holds the lessons offered to the agent. TakeLesson stores lessons that the agent proposes; nil means that
-	// it cannot propose any.
-	Memory     memory.Memory
+	// TakeLesson stores lessons that the agent proposes; nil means that it cannot propose any.
 	TakeLesson TakeLesson
 }
 
 // Agent is one agent: a conversation, and tools while it works. It is not safe for concurrent use.
 type Agent struct {
 	Options
-	agentTools
+	toolset          toolset
+	toolbox          *toolbox            // nil while the agent is idle
+	dynamic          *extensions.Dynamic // tools that the job defines
+	deferred         []string            // names of tools that the model has to search for
+	servers          *extensions.Servers
+	definitionsFixed bool
+	serviceAttempts  int
+
 	loadedSkills loadedSkills
 	createdAt    time.Time // on the clock of files; the agent changed those that are newer
 	conversation *agent.Conversation
@@ -90,17 +96,6 @@ type Agent struct {
 	sentOnce    sentMessages
 	hookAnswers hookAnswers   // given before the first request
 	resumeFrom  *StoppedAgent // state to resume from; nil once that is done
-}
-
-// agentTools are an agent's tools and what they need.
-type agentTools struct {
-	toolset          toolset
-	toolbox          *toolbox            // nil while the agent is idle
-	dynamic          *extensions.Dynamic // tools that the job defines
-	deferred         []string            // names of tools that the model has to search for
-	servers          *extensions.Servers
-	definitionsFixed bool
-	serviceAttempts  int
 }
 
 // Work is the result of an agent's work.
@@ -123,7 +118,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, agentTools: agentTools{toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}, createdAt: filetime.Now().Add(-1)}
+	a := &Agent{Options: o, toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools), createdAt: filetime.Now().Add(-1)}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.retryingModel(), Log: o.Record.Log(),
@@ -139,7 +134,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		a.conversation.Team = o.Team
 	}
 	if o.Child != nil {
-		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().ForAgent(o.Child.ID)
+		a.conversation.Name, a.conversation.Log = o.Child.Description.ID, o.Record.Log().ForAgent(o.Child.Description.ID)
 	}
 	var err error
 	if a.dynamic, err = extensions.NewDynamic(o.Sandboxes, o.Job, a.workDir()); err != nil {

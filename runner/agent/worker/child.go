@@ -10,13 +10,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/agents"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Team manages the agents that one agent starts.
 type Team interface {
-	agents.Team
 	// Begin marks the agent as working, until End.
 	Begin(ctx context.Context)
 	// Tools returns the model's tools for managing the team.
@@ -34,29 +32,21 @@ type Team interface {
 
 // Child describes an agent that another agent starts.
 type Child struct {
-	ID   string
-	Role job.Role
+	// Description describes the child to hooks. Its ID is also that of the child's events.
+	Description hooks.Subagent
+	Role        job.Role
 	// Place is the child's own copy of the tree. It is nil if the child shares its starter's tree.
 	Place *confine.Place
 	// MayChange reports whether the agent may change a path, relative to the checkout's root.
 	MayChange func(path string) bool
 
-	// Description describes the child to hooks.
-	Description hooks.Subagent
-
-	starter      *Agent
-	starterTools *toolbox // the tools of starter
+	starter *Agent
 }
 
-// NewChild returns an agent that shares the workspace, sandboxes and hooks of a. It may use the built-in tools of a,
-// but not those of MCP servers. o has the options that differ from those of a.
-func (a *Agent) NewChild(ctx context.Context, c Child, o Options) (*Agent, error) {
-	if a.toolbox == nil {
-		return nil, agents.Refusef("No agent can be started now.")
-	}
-	c.starter, c.starterTools = a, a.toolbox
-	o.Shared, o.Child = a.Shared, &c
-	o.Model.Profile.Code = false // a child calls its tools directly, not in scripts
+// NewChild returns an agent that o.Child describes. It may use the built-in tools of a, but not those of MCP servers. o
+// has the options that differ from those of a.
+func (a *Agent) NewChild(ctx context.Context, o Options) (*Agent, error) {
+	o.Shared, o.Child.starter = a.Shared, a
 	return New(ctx, o)
 }
 
@@ -115,11 +105,12 @@ func (a *Agent) mayWrite() bool { return a.Child == nil || a.Child.Role.Writes !
 // makeChildTools sets a child's toolbox for a new attempt and gives its conversation the tools. A child without its own
 // copy of the tree shares its starter's tree and, if it may write, its sandbox.
 func (a *Agent) makeChildTools(ctx context.Context) error {
-	a.hookAnswers = a.Child.starter.hookAnswers
+	starter := a.Child.starter
+	a.hookAnswers = starter.hookAnswers
 	if a.Child.Place == nil {
-		a.toolbox = &toolbox{view: a.Child.starterTools.view, borrowed: true}
+		a.toolbox = &toolbox{view: starter.toolbox.view, borrowed: true}
 		if a.mayWrite() {
-			a.toolbox.sandbox = a.Child.starterTools.sandbox
+			a.toolbox.sandbox = starter.toolbox.sandbox
 		}
 	} else {
 		box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(*a.Child.Place))
@@ -129,7 +120,7 @@ func (a *Agent) makeChildTools(ctx context.Context) error {
 		return err
 	}
 	if a.Child.Place == nil && a.mayWrite() {
-		a.conversation.Tools.SharesOrderWith = a.Child.starter.conversation.Tools
+		a.conversation.Tools.SharesOrderWith = starter.conversation.Tools
 	}
 	return nil
 }

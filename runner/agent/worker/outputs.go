@@ -19,7 +19,7 @@ const maxHookOutputBytes = 1 << 20
 func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
 	if a.Child != nil {
-		o.NamePrefix = fmt.Sprintf("%.4x-", sha256.Sum256([]byte(a.Child.ID)))
+		o.NamePrefix = fmt.Sprintf("%.4x-", sha256.Sum256([]byte(a.Child.Description.ID)))
 	}
 	place := func(name string) string { return name }
 	if a.Hooks.HasOutputHooks() {

@@ -57,11 +57,7 @@ func (a *Agent) externalTools(outputs *tools.Outputs) (externalTools, error) {
 
 // allowedCandidates returns those of all tools that the job allows.
 func (a *Agent) allowedCandidates(all []search.Candidate) []search.Candidate {
-	allow, deny := a.Job.Tools.Allow, a.Job.Tools.Deny
-	return slices.DeleteFunc(slices.Clone(all), func(t search.Candidate) bool {
-		isAllowed := len(allow) == 0 || slices.Contains(allow, t.Spec.Name)
-		return !isAllowed || slices.Contains(deny, t.Spec.Name)
-	})
+	return slices.DeleteFunc(slices.Clone(all), func(t search.Candidate) bool { return !allowsTool(a.Job, t.Spec.Name) })
 }
 
 // tools returns all external tools, including the search tools.

@@ -74,8 +74,8 @@ func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error)
 		return nil, err
 	}
 	options := worker.Options{
-		Shared: worker.Shared{Record: s.Record, Workspace: o.Workspace, Sandboxes: o.Sandboxes, Began: s.Began, Hooks: o.Hooks},
-		Job:    o.Job(), Model: o.Model, Skills: o.Skills, Tools: o.Tools, ScriptEngine: o.ScriptEngine, Memory: o.Lessons.FromBase, TakeLesson: o.Lessons.LessonTaker(),
+		Shared: worker.Shared{Record: s.Record, Workspace: o.Workspace, Sandboxes: o.Sandboxes, Began: s.Began, Hooks: o.Hooks, Skills: o.Skills, Memory: o.Lessons.FromBase},
+		Job:    o.Job(), Model: o.Model, Tools: o.Tools, ScriptEngine: o.ScriptEngine, TakeLesson: o.Lessons.LessonTaker(),
 	}
 	var order *team.Order
 	switch rec := o.Recording; {
