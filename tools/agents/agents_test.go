@@ -49,10 +49,7 @@ func (f *fakeTeam) Spawn(_ context.Context, o agents.Order) (string, string, err
 		return "", "", agents.Refusef("4 agents are open already. Close one of them.")
 	}
 	if o.Name != "" {
-		return "/root/" + o.Name, "", nil
-	}
-	if o.Role == "" {
-		return "id-1", "", nil
+		return "/root/" + o.Name, o.Name, nil
 	}
 	return "id-1", "Sagan", nil
 }
@@ -164,7 +161,7 @@ func TestDirect(t *testing.T) {
 		},
 		{
 			"spawn with no role", "spawn_agent", `{"items":[{"type":"text","text":"look"},{"type":"local_image","path":"a.png"},{"type":"skill","name":"s","path":"s/SKILL.md"}],"agent_type":"default"}`,
-			`{"agent_id":"id-1","nickname":null}`, "spawn {Name: Role: Message:look\n[image: a.png]\n[skill: s s/SKILL.md] Fork:false Model: Effort: ServiceTier: Paths:[]}",
+			`{"agent_id":"id-1","nickname":"Sagan"}`, "spawn {Name: Role: Message:look\n[image: a.png]\n[skill: s s/SKILL.md] Fork:false Model: Effort: ServiceTier: Paths:[]}",
 		},
 		{"spawn for nothing", "spawn_agent", `{"agent_type":"worker"}`, "refused: spawn_agent: the message is empty; say what the agent is to do.", ""},
 		{"spawn in two forms", "spawn_agent", `{"message":"a","items":[{"type":"text","text":"b"}]}`, "refused: spawn_agent: give the message by message or by items, not by both.", ""},

@@ -35,11 +35,7 @@ func Direct(s Setup) []tools.Tool {
 // spawnDirect runs spawn_agent.
 func (l *leadTools) spawnDirect(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
 	id, nickname, err := l.spawn(ctx, a, a.Fork)
-	answer := map[string]any{"agent_id": id, "nickname": nickname}
-	if nickname == "" {
-		answer["nickname"] = nil
-	}
-	return jsonResult(answer, err)
+	return jsonResult(map[string]string{"agent_id": id, "nickname": nickname}, err)
 }
 
 type sendInputArguments struct {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,16 +42,24 @@ While it works:
 
 // describeRoles returns the part of a tool's description about the roles and the maximum number of agents.
 func (s Setup) describeRoles() string {
-	var words strings.Builder
-	fmt.Fprintf(&words, " At most %d agents are open at once.", s.MaxAgents)
-	if len(s.Roles) == 0 {
-		return words.String()
+	words := fmt.Sprintf(" At most %d agents are open at once.", s.MaxAgents)
+	if len(s.Roles) > 0 {
+		words += " agent_type is one of:" + s.listRoles()
 	}
-	words.WriteString(" agent_type is one of:")
+	return words
+}
+
+// listRoles returns a line for each role, with a line break before it.
+func (s Setup) listRoles() (lines string) {
 	for _, role := range s.Roles {
-		fmt.Fprintf(&words, "\n- %s: %s", role.Name, role.Text)
+		lines += fmt.Sprintf("\n- %s: %s", role.Name, role.Text)
 	}
-	return words.String()
+	return lines
+}
+
+// hasRole reports whether there is a role called name.
+func (s Setup) hasRole(name string) bool {
+	return slices.ContainsFunc(s.Roles, func(r Role) bool { return r.Name == name })
 }
 
 // leadTools holds the state behind the tools by which one agent leads others.

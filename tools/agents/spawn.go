@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
@@ -44,17 +43,14 @@ const noRole = "default"
 
 // checkRole returns a *Refusal if there is no role called name. "" and noRole are valid.
 func (l *leadTools) checkRole(name string) error {
-	names := make([]string, len(l.Roles))
-	for i, role := range l.Roles {
-		names[i] = role.Name
-		if role.Name == name {
-			return nil
-		}
-	}
-	if name == "" || name == noRole {
+	if name == "" || name == noRole || l.hasRole(name) {
 		return nil
 	}
-	return Refusef("spawn_agent: there is no agent_type %s; there are %s.", clip.Visible(name, 100), strings.Join(append(names, noRole), ", "))
+	var names string
+	for _, role := range l.Roles {
+		names += role.Name + ", "
+	}
+	return Refusef("spawn_agent: there is no agent_type %s; there are %s.", clip.Visible(name, 100), names+noRole)
 }
 
 // numberOfTurns matches a number of last turns, which models may ask for. It counts as "all".

@@ -3,7 +3,6 @@ package agents
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
@@ -36,11 +35,7 @@ const (
 
 // describeTypes returns the part of the tool's description about the kinds of agents.
 func (s Setup) describeTypes() string {
-	words := " subagent_type is one of:\n- " + generalType + ": for any task."
-	for _, role := range s.Roles {
-		words += fmt.Sprintf("\n- %s: %s", role.Name, role.Text)
-	}
-	return words
+	return " subagent_type is one of:\n- " + generalType + ": for any task." + s.listRoles()
 }
 
 type taskArguments struct {
@@ -98,14 +93,11 @@ func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, agentType s
 
 // roleOf returns the name of the role for a subagent_type. That is "" for the general type, unless a role has this name.
 func (l *leadTools) roleOf(agentType string) (role string, known bool) {
-	hasRole := func(name string) bool {
-		return slices.ContainsFunc(l.Roles, func(r Role) bool { return r.Name == name })
-	}
 	const explorer = "explorer"
 	switch {
-	case hasRole(agentType):
+	case l.hasRole(agentType):
 		return agentType, true
-	case agentType == exploreType && hasRole(explorer):
+	case agentType == exploreType && l.hasRole(explorer):
 		return explorer, true
 	}
 	return "", agentType == generalType

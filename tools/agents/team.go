@@ -13,7 +13,7 @@ import (
 // Team controls the agents that one agent started, and those that they started. Its methods are safe for concurrent use
 // and return soon after their context ends. The model gets the text of a *Refusal unchanged.
 type Team interface {
-	// Spawn starts an agent, and does not wait for it. The nickname may be empty.
+	// Spawn starts an agent, and does not wait for it.
 	Spawn(ctx context.Context, order Order) (id, nickname string, err error)
 	// Send gives an agent a message and starts a turn if needed. interrupt first ends the current
 	// turn. submission identifies the message.
