@@ -25,7 +25,7 @@ type Recording struct {
 	Answers *Answers
 	Outputs []transcript.ToolFinished
 	Calls   extensions.Recorded // with the places of the fresh tree
-	Order   *team.Order         // of the results of waits for agents
+	Order   *team.RecordedOrder // of the results of waits for agents
 }
 
 // Ending returns how the recorded call of a command returned, whatever this machine's speed.
@@ -65,7 +65,7 @@ type reader struct {
 // readRecording reads the recorded answers and calls.
 func (r *reader) readRecording() (*Recording, error) {
 	recording := &Recording{
-		Answers: r.emptyAnswers(), Order: team.NewOrder(),
+		Answers: r.emptyAnswers(), Order: team.NewRecordedOrder(),
 		Calls: extensions.Recorded{Answers: map[transcript.CallRef]transcript.ToolFinished{}},
 	}
 	_, err := r.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return r.addEvent(recording, e) })

@@ -277,7 +277,7 @@ func TestWaitForAnyMergesAll(t *testing.T) {
 	must.Same(t, `{"message":"Wait completed.","timed_out":false,"merged":{"/root/a":"Took over a.go of /root/a."}}`, result.Output)
 }
 
-// TestCloseKeepsUnmergedAgentOpen closes a worker whose change conflicts: it stays open until it is
+// TestCloseKeepsUnmergedAgentOpen closes a subagent whose change conflicts: it stays open until it is
 // closed once more.
 func TestCloseKeepsUnmergedAgentOpen(t *testing.T) {
 	f := stand()

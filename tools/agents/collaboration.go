@@ -37,7 +37,7 @@ const namedSchema = `"target":{"type":"string","description":"The agent's name, 
 
 var letterSchema = closedSchema([]string{namedSchema, `"message":{"type":"string","description":"What to tell it."}`}, "target", "message")
 
-// taskName matches valid task names. They become parts of agent IDs, which are paths.
+// taskName matches valid task names. They become parts of subagent IDs, which are paths.
 var taskName = lazyregexp.New(`^[a-z0-9_]{1,64}$`)
 
 // spawnNamed runs spawn_agent with a task name.
@@ -81,7 +81,7 @@ func (a letterArguments) deliver(call tools.Call, send func(text string) error) 
 	return tools.Result{}, send(text)
 }
 
-// waitAny runs wait_agent without names: it waits for news of any agent, and merges the changes of all completed ones.
+// waitAny runs wait_agent without names: it waits for news of any subagent, and merges the changes of all completed ones.
 func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	_, timedOut, err := l.Team.Wait(ctx, nil, waitTimeout(a.Timeout))
 	if err != nil {
@@ -119,5 +119,5 @@ func (l *leadTools) list(_ context.Context, _ tools.Call, a listArguments) (tool
 	return jsonResult(map[string][]Listed{"agents": all}, nil)
 }
 
-// maxListed is how many bytes of an agent's task and last words a list shows.
+// maxListed is how many bytes of a subagent's task and last words a list shows.
 const maxListed = 500

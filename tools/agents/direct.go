@@ -66,7 +66,7 @@ type waitArguments struct {
 	Timeout *float64 `json:"timeout_ms"`
 }
 
-// waitDirect runs wait_agent: it waits until one of the named agents has ended, and merges the changes of the completed
+// waitDirect runs wait_agent: it waits until one of the named subagents has ended, and merges the changes of the completed
 // ones.
 func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	if len(a.Targets) == 0 {
@@ -89,7 +89,7 @@ func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitArgument
 	return result, err
 }
 
-// noneExists reports whether there are statuses, and all say that the agent does not exist.
+// noneExists reports whether there are statuses, and all say that the subagent does not exist.
 func noneExists(statuses map[string]Status) bool {
 	for _, status := range statuses {
 		if status.State != NotFound {
@@ -99,7 +99,7 @@ func noneExists(statuses map[string]Status) bool {
 	return len(statuses) > 0
 }
 
-// close runs close_agent: it merges an agent's change and stops the agent. If the merge fails, the agent stays open until
+// close runs close_agent: it merges a subagent's change and stops it. If the merge fails, the subagent stays open until
 // a second call, because closing it loses the change.
 func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	merged := l.mergeAll(ctx, []string{a.Target})

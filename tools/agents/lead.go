@@ -18,7 +18,7 @@ import (
 type Setup struct {
 	Team      Team
 	Roles     []Role
-	MaxAgents int // maximum number of open agents
+	MaxAgents int // maximum number of open subagents
 }
 
 // whenToSpawn begins the description of spawn_agent.
@@ -40,7 +40,7 @@ While it works:
 - Give an agent that knows the subject the next question by send_input, instead of starting another.
 - Close agents that you no longer need.`
 
-// describeRoles returns the part of a tool's description about the roles and the maximum number of agents.
+// describeRoles returns the part of a tool's description about the roles and the maximum number of subagents.
 func (s Setup) describeRoles() string {
 	words := fmt.Sprintf(" At most %d agents are open at once.", s.MaxAgents)
 	if len(s.Roles) > 0 {
@@ -62,13 +62,13 @@ func (s Setup) hasRole(name string) bool {
 	return slices.ContainsFunc(s.Roles, func(r Role) bool { return r.Name == name })
 }
 
-// leadTools holds the state behind the tools by which one agent leads others.
+// leadTools holds the state behind the tools by which an agent leads its subagents.
 type leadTools struct {
 	Setup
 	group tools.Namespace
 
 	mu     sync.Mutex
-	warned map[string]bool // IDs of agents whose closing was refused once, because their change could not be merged
+	warned map[string]bool // IDs of subagents whose closing was refused once, because their change could not be merged
 }
 
 // newLead returns the state of the tools in a namespace.
@@ -92,8 +92,8 @@ func (l *leadTools) tool(name, description string, parameters json.RawMessage, r
 	}}
 }
 
-// unorderedTool returns a tool whose calls have no place in the order of calls, since they merge changes or wait for an
-// agent's end. In the order they could wait forever: an agent in the same tree ends only after its own calls, which could
+// unorderedTool returns a tool whose calls have no place in the order of calls, since they merge changes or wait for a
+// subagent's end. In the order they could wait forever: a subagent in the same tree ends only after its own calls, which could
 // be waiting for this one.
 func (l *leadTools) unorderedTool(name, description string, parameters json.RawMessage, run runFunc) tools.Tool {
 	t := l.tool(name, description, parameters, run)
@@ -114,7 +114,7 @@ func (l *leadTools) merge(ctx context.Context, _ tools.Call, a struct{ ID string
 	return l.Team.Merge(ctx, a.ID)
 }
 
-// mergeAll merges the changes of the completed agents among ids, or of all if ids is empty. Each merge is a call of
+// mergeAll merges the changes of the completed subagents among ids, or of all if ids is empty. Each merge is a call of
 // merge_agent. It returns the results by agent ID.
 func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]tools.Result {
 	calls := tools.ScriptCallsOf(ctx)

@@ -11,7 +11,7 @@ import (
 // maxText is the maximum number of bytes of an agent's text that another agent gets.
 const maxText = 32 << 10
 
-// Notification returns the message that an agent has ended, for models with Direct tools. The agent's text cannot close
+// Notification returns the message that a subagent has ended, for models with Direct tools. Its text cannot close
 // the tag around it, because angle brackets are escaped in the JSON.
 func Notification(id string, status Status) string {
 	raw, _ := json.Marshal(struct {
@@ -54,7 +54,7 @@ func (l Letter) String() string {
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
 }
 
-// Final returns the letter that tells the agent to about the end of the agent from. Both are IDs.
+// Final returns the letter that tells the agent to about the end of the subagent from. Both are IDs.
 func Final(to, from string, status Status) Letter {
 	payload := status.Text
 	switch {

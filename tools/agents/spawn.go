@@ -20,7 +20,7 @@ type spawnArguments struct {
 	Paths  []string `json:"paths"`
 }
 
-// spawn starts an agent. It returns a *Refusal for invalid arguments. fork means that the agent gets the conversation so
+// spawn starts a subagent. It returns a *Refusal for invalid arguments. fork means that the subagent gets the conversation so
 // far.
 func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
 	text, err := a.text("spawn_agent")
@@ -56,7 +56,7 @@ func (l *leadTools) checkRole(name string) error {
 // numberOfTurns matches a number of last turns, which models may ask for. It counts as "all".
 var numberOfTurns = lazyregexp.New(`^[1-9][0-9]*$`)
 
-// forksConversation returns whether fork_turns asks that the agent gets the conversation so far. It returns a *Refusal for
+// forksConversation returns whether fork_turns asks that the subagent gets the conversation so far. It returns a *Refusal for
 // an invalid value.
 func (a spawnArguments) forksConversation() (fork bool, err error) {
 	switch turns := a.Turns; {

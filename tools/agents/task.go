@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Task returns the tools for models that know OpenCode: task, which starts an agent and waits for its end, and
+// Task returns the tools for models that know OpenCode: task, which starts a subagent and waits for its end, and
 // merge_agent, for a change that task could not merge.
 func Task(s Setup) []tools.Tool {
 	l := newLead(s, tools.Namespace{})
@@ -24,7 +24,7 @@ func Task(s Setup) []tools.Tool {
 	}
 }
 
-// TaskDetail is the key of the agent's ID in the recorded detail of a finished task.
+// TaskDetail is the key of the subagent's ID in the recorded detail of a finished task.
 const TaskDetail = "task_id"
 
 // generalType is OpenCode's agent for any task. exploreType is its agent for reading.
@@ -33,7 +33,7 @@ const (
 	exploreType = "explore"
 )
 
-// describeTypes returns the part of the tool's description about the kinds of agents.
+// describeTypes returns the part of the tool's description about the kinds of subagents.
 func (s Setup) describeTypes() string {
 	return " subagent_type is one of:\n- " + generalType + ": for any task." + s.listRoles()
 }
@@ -44,7 +44,7 @@ type taskArguments struct {
 	ID     string `json:"task_id"`
 }
 
-// task runs the tool task: an agent does a task, and task waits for its end, merges its change, and returns its last
+// task runs the tool task: a subagent does a task, and task waits for its end, merges its change, and returns its last
 // message.
 func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (tools.Result, error) {
 	id, err := l.startOrContinue(ctx, a.ID, a.Prompt, a.Type)
@@ -72,8 +72,8 @@ func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (to
 	return tools.Result{Output: output, Failed: merged.Failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
 }
 
-// startOrContinue sends a task to the agent id, or starts an agent of this type on it if id is "". It returns the agent's
-// ID.
+// startOrContinue sends a task to the subagent id, or starts one of this type on it if id is "". It returns the
+// subagent's ID.
 func (l *leadTools) startOrContinue(ctx context.Context, id, prompt, agentType string) (agentID string, err error) {
 	text, err := messageArguments{Message: prompt}.text("task")
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *leadTools) roleOf(agentType string) (role string, known bool) {
 	return "", agentType == generalType
 }
 
-// awaitEnd waits until an agent has ended, and returns its status.
+// awaitEnd waits until a subagent has ended, and returns its status.
 func (l *leadTools) awaitEnd(ctx context.Context, id string) (Status, error) {
 	for {
 		statuses, _, err := l.Team.Wait(ctx, []string{id}, maxWait)

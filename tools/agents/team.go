@@ -10,55 +10,55 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Team controls the agents that one agent started, and those that they started. Its methods are safe for concurrent use
+// Team controls the subagents of one agent, and those that they started. Its methods are safe for concurrent use
 // and return soon after their context ends. The model gets the text of a *Refusal unchanged.
 type Team interface {
-	// Spawn starts an agent, and does not wait for it.
+	// Spawn starts a subagent, and does not wait for it.
 	Spawn(ctx context.Context, order Order) (id, nickname string, err error)
-	// Send gives an agent a message and starts a turn if needed. interrupt first ends the current
+	// Send gives a subagent a message and starts a turn if needed. interrupt first ends the current
 	// turn. submission identifies the message.
 	Send(ctx context.Context, id, message string, interrupt bool) (submission string, err error)
-	// Note leaves a message for an agent's current or next turn.
+	// Note leaves a message for a subagent's current or next turn.
 	Note(id, message string) error
-	// Resume reopens a closed agent.
+	// Resume reopens a closed subagent.
 	Resume(id string) (Status, error)
-	// Wait waits until one of the agents ids has ended its turn or is missing. It returns the statuses of such agents,
-	// or none after the timeout. Without ids it waits for unread news of any agent.
+	// Wait waits until one of the subagents ids has ended its turn or is missing. It returns the statuses of such agents,
+	// or none after the timeout. Without ids it waits for unread news of any subagent.
 	Wait(ctx context.Context, ids []string, timeout time.Duration) (statuses map[string]Status, timedOut bool, err error)
-	// Close ends an agent with all that it started, and frees its place.
+	// Close ends a subagent with all that it started, and frees its place.
 	Close(id string) (previous Status, err error)
-	// Interrupt ends an agent's current turn and keeps it open.
+	// Interrupt ends a subagent's current turn and keeps it open.
 	Interrupt(id string) (previous Status, err error)
-	// List returns the agents with an id prefix, in order of their start.
+	// List returns the subagents with an id prefix, in order of their start.
 	List(prefix string) []Listed
-	// Unmerged returns the completed agents among ids whose changes were neither merged nor in conflict. Without ids
-	// it looks at all agents.
+	// Unmerged returns the completed subagents among ids whose changes were neither merged nor in conflict. Without ids
+	// it looks at all subagents.
 	Unmerged(ids []string) []string
-	// Merge merges an agent's change into the caller's tree, and returns the result for the model. If the result is
+	// Merge merges a subagent's change into the caller's tree, and returns the result for the model. If the result is
 	// Failed, nothing was changed.
 	Merge(ctx context.Context, id string) (tools.Result, error)
 }
 
-// Order describes a new agent.
+// Order describes a new subagent.
 type Order struct {
 	Name        string   // the task_name of Collaboration tools, with which the ID ends; otherwise empty
 	Role        string   // empty for no role
 	Message     string   // its task
-	Fork        bool     // the agent knows its starter's conversation
+	Fork        bool     // the subagent knows its starter's conversation
 	Model       string   // empty for the model of the role, or else of the starter
 	Effort      string   // likewise
 	ServiceTier string   // likewise
 	Paths       []string // paths that it may change; empty for all
 }
 
-// Listed is an agent in the list of a team.
+// Listed is a subagent in the list of a team.
 type Listed struct {
 	Name     string `json:"agent_name"`
 	Status   Status `json:"agent_status"`
 	LastTask string `json:"last_task_message,omitempty"`
 }
 
-// The states of an agent.
+// The states of a subagent.
 const (
 	PendingInit = "pending_init"
 	Running     = "running"
@@ -69,14 +69,14 @@ const (
 	Errored     = "errored"
 )
 
-// Status is an agent's status. In JSON it is the state, or {state: text} for those with a last
+// Status is a subagent's status. In JSON it is the state, or {state: text} for those with a last
 // message (null for none) or error.
 type Status struct {
 	State string
 	Text  string // last message or error, in the states Completed and Errored
 }
 
-// Ended reports whether the agent has no current or pending turn.
+// Ended reports whether the subagent has no current or pending turn.
 func (s Status) Ended() bool { return s.State != PendingInit && s.State != Running }
 
 // MarshalJSON writes the status in the form that models know.
@@ -105,7 +105,7 @@ func Unknown(id string) error {
 	return Refusef("There is no agent %s. Use the id of one that you started.", clip.Visible(id, 100))
 }
 
-// Role is a kind of agent.
+// Role is a kind of subagent.
 type Role struct {
 	Name string
 	Text string // what it is for and may do, in a sentence for the model

@@ -19,8 +19,8 @@ type Subagent struct {
 	Paths   []string `json:"paths,omitempty"`
 }
 
-// SubagentStart asks the hooks whether an agent may start. refusal tells the starting agent why not, and is ""
-// if the agent may start. added is context for the new agent.
+// SubagentStart asks the hooks whether a subagent may start. refusal tells the starting agent why not, and is ""
+// if it may start. added is context for the subagent.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
 	q := question{call: transcript.CallRef{Agent: a.ID}, eventInput: map[string]any{"agent_type": a.Role, "agent": a}}
 	contexts, err := h.askUntilRefused(ctx, job.OnSubagentStart, q, func(hook Hook, r reply) error {
@@ -30,7 +30,7 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 	return refusal, strings.Join(contexts, "\n\n"), err
 }
 
-// SubagentStop reports the end of a started agent and its last message to hooks. If a hook refuses, it returns an
+// SubagentStop reports the end of a subagent and its last message to hooks. If a hook refuses, it returns an
 // error that ends the run.
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, lastMessage string) error {
 	_, err := h.askEvent(ctx, job.OnSubagentStop, question{

@@ -40,12 +40,12 @@ type teamAgent struct {
 	// Guarded by the team's lock.
 
 	ctx            context.Context // context of its work; nil while it is idle
-	startedCount   int             // number of agents that it started
+	startedCount   int             // number of subagents that it started
 	messages       []string        // messages that it has not received yet
 	messagesSent   int             // number of messages sent to it
 	news           []endNotice     // news of its subagents that it has not received yet
 	waitUntil      time.Time       // when Settle stops waiting; zero before the first Settle
-	recordedMerges []string        // agents that the recorded wait merged; nil outside a replayed wait
+	recordedMerges []string        // subagents that the recorded wait merged; nil outside a replayed wait
 
 	// State of a subagent. Guarded by the team's lock.
 
@@ -81,7 +81,7 @@ func (e turnStop) Error() string { return "the agent was ended: " + e.status.Sta
 // worksOnCopy reports whether the subagent's role needs a copy of its starter's tree.
 func (s *teamAgent) worksOnCopy() bool { return s.role.Writes == job.WritesOwn }
 
-// recordedName returns the agent's name in the record of an agent that it starts.
+// recordedName returns the agent's name in the record of a subagent that it starts.
 func (a *teamAgent) recordedName() string {
 	if a.starter == nil {
 		return transcript.MainAgent
@@ -121,15 +121,15 @@ func (a *teamAgent) find(id string) (*teamAgent, error) {
 }
 
 // agentNames are the names of subagents, in order.
-var agentNames = []string{
+var subagentNames = []string{
 	"Curie", "Noether", "Hopper", "Lovelace", "Meitner", "Franklin", "Goodall", "Hypatia", "Kepler", "Sagan", "Turing", "Euler",
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",
 }
 
-// nameOf returns the name for a subagent of a. number counts the agents that a starts, from 0.
+// nameOf returns the name for a subagent of a. number counts those that a starts, from 0.
 func (a *teamAgent) nameOf(number int) string {
-	name := agentNames[number%len(agentNames)]
-	if round := number / len(agentNames); round > 0 {
+	name := subagentNames[number%len(subagentNames)]
+	if round := number / len(subagentNames); round > 0 {
 		name = fmt.Sprintf("%s-%d", name, round+1)
 	}
 	return path.Join(a.name, name)
@@ -167,10 +167,10 @@ func (s *teamAgent) startTurn(event transcript.AgentStarted) error {
 	return nil
 }
 
-// crashed is the recorded reason of an agent that crashed. A separate warning has the details.
+// crashed is the recorded reason of a subagent that crashed. A separate warning has the details.
 const crashed = "crash"
 
-// maxWarningBytes limits the error text in an agent's warning, in bytes.
+// maxWarningBytes limits the error text in a subagent's warning, in bytes.
 const maxWarningBytes = 500
 
 // runTurn runs one turn of a subagent, records its end, and tells its starter.

@@ -27,7 +27,7 @@ func (a *teamAgent) usedBelow() (all agent.Used) {
 }
 
 // countedUse returns the part of its starter's budget that a subagent takes: its use in finished turns, its reserved
-// share and, while it is idle, the use of the agents below it. While it works, their use is part of its share.
+// share and, while it is idle, the use of those below it. While it works, their use is part of its share.
 func (s *teamAgent) countedUse() agent.Used {
 	use := usedBy(s.spent, s.allowed.CostUSD-s.reserved.CostUSD).Add(s.reserved)
 	if s.stopTurn == nil {
@@ -64,7 +64,7 @@ const (
 )
 
 // reserveShare reserves a part of the starter's remaining budget for the next turn of an idle subagent: an equal part for
-// each agent that may still start, and for the starter itself. It returns an error for the model if that is too little.
+// each subagent that may still start, and for the starter itself. It returns an error for the model if that is too little.
 // The caller holds the lock.
 func (s *teamAgent) reserveShare() error {
 	t, starter := s.team, s.starter

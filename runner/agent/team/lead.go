@@ -147,7 +147,7 @@ func (a *teamAgent) Resume(id string) (agents.Status, error) {
 	case s.worksOnCopy() && s.place == nil:
 		return agents.Status{}, agents.Refusef("The copy of the tree that %s worked on is gone. Start another agent.", s.id)
 	case t.openCount() >= t.job().Agents.MaxOpen:
-		return agents.Status{}, t.tooManyAgentsError()
+		return agents.Status{}, t.tooManySubagentsError()
 	}
 	s.closed = false
 	if s.status.State == agents.Shutdown {
@@ -210,7 +210,7 @@ func (a *teamAgent) forgetNews(s *teamAgent) {
 	a.news = slices.DeleteFunc(a.news, func(n endNotice) bool { return n.subagent == s })
 }
 
-// Close stops and closes a subagent and all agents below it. It returns the subagent's status before.
+// Close stops and closes a subagent and all below it. It returns the subagent's status before.
 func (a *teamAgent) Close(id string) (previous agents.Status, err error) {
 	return a.stopTurns(id, turnStop{agents.Status{State: agents.Shutdown}, "closed"}, true)
 }
@@ -221,7 +221,7 @@ func (a *teamAgent) Interrupt(id string) (previous agents.Status, err error) {
 }
 
 // stopTurns stops the current turn of a subagent and returns the subagent's status before. If closes is true, it also
-// closes the subagent, and does the same to all agents below it.
+// closes the subagent, and does the same to all below it.
 func (a *teamAgent) stopTurns(id string, stop turnStop, closes bool) (previous agents.Status, err error) {
 	t := a.team
 	t.mu.Lock()
@@ -244,7 +244,7 @@ func (a *teamAgent) stopTurns(id string, stop turnStop, closes bool) (previous a
 	return previous, nil
 }
 
-// List returns the agents below a whose IDs begin with prefix.
+// List returns the subagents below a whose IDs begin with prefix.
 func (a *teamAgent) List(prefix string) (all []agents.Listed) {
 	a.team.mu.Lock()
 	defer a.team.mu.Unlock()
@@ -256,7 +256,7 @@ func (a *teamAgent) List(prefix string) (all []agents.Listed) {
 	return all
 }
 
-// Settle waits, when the agent ends, until the agents below it have ended. It waits up to agents.wait, but not beyond
+// Settle waits, when the agent ends, until the subagents below it have ended. It waits up to agents.wait, but not beyond
 // the time at which limits.time leaves one last turn. news means that there is news and the agent has a turn left for
 // it. Otherwise the agent's turn ends and takes no more messages.
 func (a *teamAgent) Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
@@ -289,7 +289,7 @@ func (a *teamAgent) Settle(ctx context.Context, hasTurnLeft bool) (news bool, er
 	return false, nil
 }
 
-// End stops and closes the agents below this one and removes their copies of the tree. It warns about work that is
+// End stops and closes the subagents below this agent and removes their copies of the tree. It warns about work that is
 // lost.
 func (a *teamAgent) End() {
 	t := a.team

@@ -15,40 +15,40 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Order holds the order in which agents of a recorded run got news of each other. A replay must follow it, although
+// RecordedOrder holds the order in which agents of a recorded run got news of each other. A replay must follow it, although
 // its agents run at other speeds.
-type Order struct {
+type RecordedOrder struct {
 	waitResults    map[transcript.CallRef]transcript.ToolFinished // results of calls that wait
-	newsTurns      map[int]bool                                   // turns of the run's own agent that began with news of an agent's end
-	endedOnOwn     map[string]bool                                // IDs of agents that completed or failed on their own
-	lastRequests   map[agentTurn]bool                             // last requests of agents' turns
-	latestRequests map[string]int                                 // number of each agent's latest request, by agent ID
-	startedTurns   map[transcript.CallRef]bool                    // for each call with a message to an agent, whether it started a new turn
+	newsTurns      map[int]bool                                   // turns of the run's own agent that began with news of a subagent's end
+	endedOnOwn     map[string]bool                                // IDs of subagents that completed or failed on their own
+	lastRequests   map[agentTurn]bool                             // last requests of subagents' turns
+	latestRequests map[string]int                                 // number of each subagent's latest request, by its ID
+	startedTurns   map[transcript.CallRef]bool                    // for each call with a message to a subagent, whether it started a new turn
 	openMessages   map[transcript.CallRef]string                  // receivers of the messages whose calls still run
 }
 
-// agentTurn identifies a request of an agent.
+// agentTurn identifies a request of a subagent.
 type agentTurn struct {
 	agent string
 	turn  int
 }
 
-// NewOrder returns an empty Order.
-func NewOrder() *Order {
-	return &Order{
+// NewRecordedOrder returns an empty RecordedOrder.
+func NewRecordedOrder() *RecordedOrder {
+	return &RecordedOrder{
 		waitResults: map[transcript.CallRef]transcript.ToolFinished{}, newsTurns: map[int]bool{}, endedOnOwn: map[string]bool{}, lastRequests: map[agentTurn]bool{},
 		latestRequests: map[string]int{}, startedTurns: map[transcript.CallRef]bool{}, openMessages: map[transcript.CallRef]string{},
 	}
 }
 
-// sendNames are the tools whose messages can start a new turn of an agent.
+// sendNames are the tools whose messages can start a new turn of a subagent.
 var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 
-// endMessages are texts by which messages about an agent's end are recognized.
+// endMessages are texts by which messages about a subagent's end are recognized.
 var endMessages = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
 
 // Apply applies the next event of the record.
-func (o *Order) Apply(e transcript.Event) {
+func (o *RecordedOrder) Apply(e transcript.Event) {
 	id := e.OtherAgent()
 	switch d := e.Content.(type) {
 	case transcript.ToolStarted:
@@ -88,7 +88,7 @@ func (o *Order) Apply(e transcript.Event) {
 
 // recordedSend reports whether the message of the current call started a new turn of its receiver in the record. known
 // is false outside a replay.
-func (o *Order) recordedSend(ctx context.Context) (startedTurn, known bool) {
+func (o *RecordedOrder) recordedSend(ctx context.Context) (startedTurn, known bool) {
 	if o == nil {
 		return false, false
 	}
@@ -105,13 +105,13 @@ type waitResult struct {
 }
 
 // recordedWait returns the recorded result of the current call, which is a wait. replayed is false if there is none.
-func (o *Order) recordedWait(ctx context.Context) (wait waitResult, replayed bool) {
+func (o *RecordedOrder) recordedWait(ctx context.Context) (wait waitResult, replayed bool) {
 	answer, known := o.recordedResult(ctx)
 	return wait, known && json.Unmarshal([]byte(answer.Output), &wait) == nil
 }
 
 // recordedResult returns the recorded result of the current call. known is false if there is none, or outside a replay.
-func (o *Order) recordedResult(ctx context.Context) (answer transcript.ToolFinished, known bool) {
+func (o *RecordedOrder) recordedResult(ctx context.Context) (answer transcript.ToolFinished, known bool) {
 	if o != nil {
 		call, _ := tools.CallOf(ctx)
 		answer, known = o.waitResults[transcript.CallRef(call.Ref())]
@@ -120,14 +120,14 @@ func (o *Order) recordedResult(ctx context.Context) (answer transcript.ToolFinis
 }
 
 // isInterruptedTask reports whether the current call is a task that did not finish in the recorded run. The record has
-// no answers for the rest of its agent's work.
-func (o *Order) isInterruptedTask(ctx context.Context) bool {
+// no answers for the rest of its subagent's work.
+func (o *RecordedOrder) isInterruptedTask(ctx context.Context) bool {
 	recorded, known := o.recordedResult(ctx)
 	return known && recorded.Tool == dialect.Task && recorded.Detail[agents.TaskDetail] == nil
 }
 
-// replayWait is Wait in a replay. It waits until all agents in the recorded result have ended and merged. If the recorded
-// wait timed out, or ctx ends first, timedOut is true and ended is nil. ids are the agents that the call names, if any.
+// replayWait is Wait in a replay. It waits until all subagents in the recorded result have ended and merged. If the recorded
+// wait timed out, or ctx ends first, timedOut is true and ended is nil. ids are the subagents that the call names, if any.
 // The caller holds the lock.
 func (a *teamAgent) replayWait(ctx context.Context, recorded waitResult, ids []string) (ended map[string]agents.Status, timedOut bool, err error) {
 	a.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(recorded.Merged))...) // not nil, even if it merged none
@@ -148,7 +148,7 @@ func (a *teamAgent) replayWait(ctx context.Context, recorded waitResult, ids []s
 }
 
 // replaySettle is Settle in a replay. news is true if the agent continued in the record. Otherwise replaySettle waits
-// for the agents that ended on their own in the record. The caller holds the lock.
+// for the subagents that ended on their own in the record. The caller holds the lock.
 func (a *teamAgent) replaySettle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	t, turn := a.team, a.agent.Work().Spent.Turns
 	continued := t.recordedOrder.newsTurns[turn+1]

@@ -55,7 +55,7 @@ func (a *teamAgent) addSubagent(order agents.Order) (*teamAgent, error) {
 	case a.depth >= t.job().Agents.Depth:
 		return nil, agents.Refusef("You may start no agents (agents.depth). Do the work yourself.")
 	case t.openCount() >= t.job().Agents.MaxOpen:
-		return nil, t.tooManyAgentsError()
+		return nil, t.tooManySubagentsError()
 	}
 	s := &teamAgent{team: t, starter: a, depth: a.depth + 1, task: order.Message, roleName: cmp.Or(order.Role, "default"), status: agents.Status{State: agents.PendingInit}}
 	var err error
@@ -150,9 +150,9 @@ func (s *teamAgent) prepare(ctx context.Context, order agents.Order) error {
 	if err := s.forkTree(ctx); err != nil {
 		return err
 	}
-	s.agent, err = s.starter.agent.NewChild(ctx, worker.Options{
+	s.agent, err = s.starter.agent.NewSubagent(ctx, worker.Options{
 		Job: itsJob, Model: itsModel, Team: s, // without ScriptEngine, because it calls its tools directly
-		Child: &worker.Child{Description: description, Role: s.role, Place: s.place, MayChange: s.mayChange},
+		Subagent: &worker.Subagent{Description: description, Role: s.role, Place: s.place, MayChange: s.mayChange},
 	})
 	if err != nil {
 		return refusedBy(ctx, err)

@@ -19,7 +19,7 @@ import (
 type team struct {
 	options       worker.Options // options of the run's own agent
 	root          *teamAgent     // the run's own agent
-	recordedOrder *Order         // nil outside a replay
+	recordedOrder *RecordedOrder // nil outside a replay
 
 	mu               sync.Mutex
 	subagents        []*teamAgent        // in order of their starts
@@ -28,10 +28,10 @@ type team struct {
 	mergeLock        sync.Mutex          // guards reading and merging changes
 }
 
-// NewRunAgents returns the run's own agent with an empty conversation. The agent leads a team if the job allows agents.
+// NewRunAgents returns the run's own agent with an empty conversation. The agent leads a team if the job allows subagents.
 // earlier are the subagents that a resumed run has started so far. recorded is nil outside a replay. The agent is valid
 // even if there is an error.
-func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, recorded *Order) (*worker.Agent, error) {
+func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, recorded *RecordedOrder) (*worker.Agent, error) {
 	if !o.Job.Agents.Enabled || o.Model.ForAgent == nil {
 		return worker.New(ctx, o)
 	}
@@ -43,7 +43,7 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 }
 
 // newTeam returns an empty team for the run's own agent, whose options are given.
-func newTeam(options worker.Options, earlier []*transcript.Agent, recorded *Order) *team {
+func newTeam(options worker.Options, earlier []*transcript.Agent, recorded *RecordedOrder) *team {
 	t := &team{options: options, earlierSubagents: earlier, recordedOrder: recorded, changeSignal: make(chan struct{})}
 	started := 0
 	for _, s := range earlier {
@@ -130,13 +130,13 @@ func (t *team) await(ctx context.Context, condition func() bool) error {
 	return nil
 }
 
-// givesTasks reports whether the model has a tool such as OpenCode's task, which starts an agent and waits for its end.
+// givesTasks reports whether the model has a tool such as OpenCode's task, which starts a subagent and waits for its end.
 func (t *team) givesTasks() bool {
 	family := t.job().Model.Tools
 	return family != "" && len(dialect.NamesInFamily(family, dialect.Leads)) > 0
 }
 
-// lacksCloseTool reports whether the model has no tool for closing agents.
+// lacksCloseTool reports whether the model has no tool for closing subagents.
 func (t *team) lacksCloseTool() bool { return t.root.usesScripts || t.givesTasks() }
 
 // openCount returns the number of open subagents. Ended ones count only if the model can close them. The caller holds
@@ -151,8 +151,8 @@ func (t *team) openCount() (n int) {
 	return n
 }
 
-// tooManyAgentsError returns the error that tells the model that no further agent may start.
-func (t *team) tooManyAgentsError() error {
+// tooManySubagentsError returns the error that tells the model that no further subagent may start.
+func (t *team) tooManySubagentsError() error {
 	if t.lacksCloseTool() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
 	}

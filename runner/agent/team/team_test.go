@@ -60,7 +60,7 @@ func led(t *testing.T, states ...string) (*teamAgent, []*teamAgent) {
 	t.Cleanup(rec.Close)
 	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Control: egress.Control{Record: rec, Job: j}}}, Job: j}, nil, nil)
 	for i, state := range states {
-		c := &teamAgent{team: team, starter: team.root, name: agentNames[i], id: "id-" + agentNames[i], status: agents.Status{State: state, Text: state + " it is"}}
+		c := &teamAgent{team: team, starter: team.root, name: subagentNames[i], id: "id-" + subagentNames[i], status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}
 		if state == agents.Running {
 			c.stopTurn, c.reserved = func(error) {}, agent.Used{Turns: 7}

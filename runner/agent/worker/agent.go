@@ -61,9 +61,9 @@ type Options struct {
 	Ask func(ctx context.Context, all []question.Question) error
 	// Tools are the tools of the program that embeds agent-ci.
 	Tools []tools.Tool
-	// Child describes an agent that another agent started. It is nil for the run's own agent.
-	Child *Child
-	// Team manages the agents that this one starts. It is nil if it may start none.
+	// Subagent describes an agent that another agent started. It is nil for the run's own agent.
+	Subagent *Subagent
+	// Team manages the subagents that the agent starts. It is nil if it may start none.
 	Team Team
 	// ScriptEngine is the command line of the script engine. Empty without scripts.
 	ScriptEngine []string
@@ -90,7 +90,7 @@ type Agent struct {
 	javaScript   javaScript
 	scriptState  code.State // what scripts of all attempts have left
 
-	runFacts    []json.RawMessage // the briefing without the task, for children
+	runFacts    []json.RawMessage // the briefing without the task, for subagents
 	work        Work              // work so far, without Spent
 	patchCount  int               // number of saved changes
 	sentOnce    sentMessages
@@ -133,8 +133,8 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Team != nil {
 		a.conversation.Team = o.Team
 	}
-	if o.Child != nil {
-		a.conversation.Name, a.conversation.Log = o.Child.Description.ID, o.Record.Log().ForAgent(o.Child.Description.ID)
+	if o.Subagent != nil {
+		a.conversation.Name, a.conversation.Log = o.Subagent.Description.ID, o.Record.Log().ForAgent(o.Subagent.Description.ID)
 	}
 	var err error
 	if a.dynamic, err = extensions.NewDynamic(o.Sandboxes, o.Job, a.workDir()); err != nil {
@@ -178,8 +178,8 @@ func (a *Agent) setConstantSettings(ctx context.Context) error {
 		return err
 	}
 	jobModel, instructions := a.Job.Model, briefing.Instructions(a.toolset.actionPhrases())
-	if a.Child != nil && strings.TrimSpace(a.Child.Role.Instructions) != "" {
-		instructions += "\n\n" + a.Child.Role.Instructions
+	if a.Subagent != nil && strings.TrimSpace(a.Subagent.Role.Instructions) != "" {
+		instructions += "\n\n" + a.Subagent.Role.Instructions
 	}
 	a.conversation.Settings = model.Settings{
 		Instructions: instructions, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: jobModel.ServiceTier,
@@ -305,7 +305,7 @@ func (a *Agent) endProcesses() {
 		return
 	}
 	closeSandbox := (*sandbox.Sandbox).Close
-	if a.Child == nil {
+	if a.Subagent == nil {
 		closeSandbox = a.Sandboxes.CloseAgent
 		a.endScripts()
 		a.Hooks.SetAgentSandbox(nil) // the sandbox ends below

@@ -77,7 +77,7 @@ func (a *Agent) converseUntilAllowed(ctx context.Context) (lastWords string, err
 	for {
 		lastWords, err := a.conversation.Run(ctx)
 		if stop, _ := splitStop(ctx, err); stop != nil {
-			_, _ = a.settleTeam(ctx, false) // let started agents finish; the budget's error takes precedence
+			_, _ = a.settleTeam(ctx, false) // let subagents finish; the budget's error takes precedence
 			return lastWords, err
 		}
 		if err != nil {
@@ -106,8 +106,8 @@ func (a *Agent) converseUntilAllowed(ctx context.Context) (lastWords string, err
 // askStop asks the stop hooks whether the agent may end with this last message. It returns their demand for more work,
 // or "".
 func (a *Agent) askStop(ctx context.Context, lastWords string) (more string, err error) {
-	if a.Child != nil { // its hooks cannot demand more
-		return "", a.Hooks.SubagentStop(ctx, a.Child.Description, a.Record.Redact(lastWords))
+	if a.Subagent != nil { // its hooks cannot demand more
+		return "", a.Hooks.SubagentStop(ctx, a.Subagent.Description, a.Record.Redact(lastWords))
 	}
 	return a.Hooks.Stop(ctx, a.Record.Redact(lastWords), a.hasTurnLeft())
 }

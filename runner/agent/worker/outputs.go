@@ -18,8 +18,8 @@ const maxHookOutputBytes = 1 << 20
 // review outputs, a file stays in another folder until they accept it.
 func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
-	if a.Child != nil {
-		o.NamePrefix = fmt.Sprintf("%.4x-", sha256.Sum256([]byte(a.Child.Description.ID)))
+	if a.Subagent != nil {
+		o.NamePrefix = fmt.Sprintf("%.4x-", sha256.Sum256([]byte(a.Subagent.Description.ID)))
 	}
 	place := func(name string) string { return name }
 	if a.Hooks.HasOutputHooks() {

@@ -83,8 +83,8 @@ type StoppedAgent struct {
 	ModelUse []transcript.ModelUse // use of the models so far
 	// Servers are the MCP servers with their last recorded state.
 	Servers []transcript.MCPServer
-	// Agents are the agents that agents of the run started.
-	Agents    []*transcript.Agent
+	// Subagents are those that agents of the run started.
+	Subagents []*transcript.Agent
 	Ended     bool // the run ended; otherwise it was killed
 	WorkPlace workspace.WorkPlace
 }
@@ -125,7 +125,7 @@ func (s *StoppedAgent) describeChanges() []string {
 	if s.State.HasText("Script running with cell ID ") {
 		sentences = append(sentences, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
 	}
-	if lostAgents := s.describeLostAgents(); lostAgents != "" {
+	if lostAgents := s.describeLostSubagents(); lostAgents != "" {
 		sentences = append(sentences, lostAgents)
 	}
 	if s.State.javaScript {
@@ -134,14 +134,14 @@ func (s *StoppedAgent) describeChanges() []string {
 	return sentences
 }
 
-// maxQuotedWords is how many bytes of a lost agent's last words are quoted.
+// maxQuotedWords is how many bytes of a lost subagent's last words are quoted.
 const maxQuotedWords = 4000
 
-// describeLostAgents returns a text that lists the agents lost when the run was stopped, and the fate of their changes.
+// describeLostSubagents returns a text that lists the subagents lost when the run was stopped, and the fate of their changes.
 // It returns "" if there are none.
-func (s *StoppedAgent) describeLostAgents() string {
+func (s *StoppedAgent) describeLostSubagents() string {
 	var lines []string
-	for _, a := range s.Agents {
+	for _, a := range s.Subagents {
 		if a.StartedBy != transcript.MainAgent {
 			continue
 		}

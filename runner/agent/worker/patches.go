@@ -30,8 +30,8 @@ func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, 
 // changeSaver returns a function that saves a change of this kind in the run directory. The changes of all agents are
 // numbered together. It needs no lock, because mutating calls run alone.
 func (a *Agent) changeSaver(kind string) func(text string) error {
-	if a.Child != nil {
-		return a.Child.starter.changeSaver(kind)
+	if a.Subagent != nil {
+		return a.Subagent.starter.changeSaver(kind)
 	}
 	return func(text string) error {
 		a.patchCount++

@@ -40,7 +40,7 @@ func (a *Agent) openIn(treePath func() (string, error), path string) (*os.Root, 
 	if err != nil {
 		return nil, fmt.Errorf("open the work tree: %w", err)
 	}
-	if a.Child != nil && a.Child.Place != nil {
+	if a.Subagent != nil && a.Subagent.Place != nil {
 		root, err := os.OpenRoot(filepath.Join(dir, filepath.FromSlash(path)) + "/") // the slash keeps it from blocking on a named pipe
 		if err != nil {
 			return nil, fmt.Errorf("open the working directory: %w", err)

@@ -105,8 +105,8 @@ type toolbox struct {
 // makeTools sets the toolbox for a new attempt: it prepares the sandbox, starts the services and MCP servers, and gives
 // the conversation its tools.
 func (a *Agent) makeTools(ctx context.Context) error {
-	if a.Child != nil {
-		return a.makeChildTools(ctx)
+	if a.Subagent != nil {
+		return a.makeSubagentTools(ctx)
 	}
 	base, err := a.dynamic.Prepare(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 }
 
 // useTools gives the conversation the agent's tools: the built-in ones, the external ones, and those for its team. A
-// child gets only the tools that its role permits.
+// subagent gets only the tools that its role permits.
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
 	external, err := a.externalTools(outputs)
@@ -187,9 +187,9 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 			all, offered = append(all, tool), append(offered, tool.Spec.Name)
 		}
 	}
-	if a.Child != nil {
-		all = slices.DeleteFunc(all, func(t tools.Tool) bool { return !a.childMayUse(t.Spec.Name) })
-		offered = slices.DeleteFunc(offered, func(name string) bool { return !a.childMayUse(name) })
+	if a.Subagent != nil {
+		all = slices.DeleteFunc(all, func(t tools.Tool) bool { return !a.subagentMayUse(t.Spec.Name) })
+		offered = slices.DeleteFunc(offered, func(name string) bool { return !a.subagentMayUse(name) })
 	}
 	var registry *tools.Registry
 	if a.toolset.Code {

@@ -147,7 +147,7 @@ func (h *Run) WorkTreeKind() string {
 
 // ForAgent returns the facts that the agent needs to resume.
 func (h *Run) ForAgent() worker.StoppedAgent {
-	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, WorkPlace: h.WorkPlace, Servers: h.MCPServers, Agents: h.Agents}
+	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, WorkPlace: h.WorkPlace, Servers: h.MCPServers, Subagents: h.Agents}
 }
 
 // ResumeEvent returns the event run.resumed. workTree is the kind of work tree from now on.

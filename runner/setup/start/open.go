@@ -77,7 +77,7 @@ func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error)
 		Shared: worker.Shared{Record: s.Record, Workspace: o.Workspace, Sandboxes: o.Sandboxes, Began: s.Began, Hooks: o.Hooks, Skills: o.Skills, Memory: o.Lessons.FromBase},
 		Job:    o.Job(), Model: o.Model, Tools: o.Tools, ScriptEngine: o.ScriptEngine, TakeLesson: o.Lessons.LessonTaker(),
 	}
-	var order *team.Order
+	var order *team.RecordedOrder
 	switch rec := o.Recording; {
 	case rec != nil:
 		options.Recorded, options.ReplayCommand, options.Ask, order = &rec.Calls, rec.Ending, rec.AskNobody(), rec.Order

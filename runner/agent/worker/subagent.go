@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Team manages the agents that one agent starts.
+// Team manages the subagents of one agent.
 type Team interface {
 	// Begin marks the agent as working, until End.
 	Begin(ctx context.Context)
@@ -21,21 +21,21 @@ type Team interface {
 	Tools() []tools.Tool
 	// Used returns how much of the agent's budget the team has used or reserved.
 	Used() agent.Used
-	// TakeNews returns the agent's new messages and the notices of its agents' ends, and forgets them.
+	// TakeNews returns the agent's new messages and the notices of its subagents' ends, and forgets them.
 	TakeNews() []string
-	// Settle waits for working agents when the agent ends, even after an exhausted budget. news means that the agent
+	// Settle waits for working subagents when the agent ends, even after an exhausted budget. news means that the agent
 	// must continue because it has news and a turn left.
 	Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error)
-	// End stops all working agents.
+	// End stops all working subagents.
 	End()
 }
 
-// Child describes an agent that another agent starts.
-type Child struct {
-	// Description describes the child to hooks. Its ID is also that of the child's events.
+// Subagent describes an agent that another agent starts.
+type Subagent struct {
+	// Description describes the subagent to hooks. Its ID is also that of the subagent's events.
 	Description hooks.Subagent
 	Role        job.Role
-	// Place is the child's own copy of the tree. It is nil if the child shares its starter's tree.
+	// Place is the subagent's own copy of the tree. It is nil if the subagent shares its starter's tree.
 	Place *confine.Place
 	// MayChange reports whether the agent may change a path, relative to the checkout's root.
 	MayChange func(path string) bool
@@ -43,17 +43,17 @@ type Child struct {
 	starter *Agent
 }
 
-// NewChild returns an agent that o.Child describes. It may use the built-in tools of a, but not those of MCP servers. o
-// has the options that differ from those of a.
-func (a *Agent) NewChild(ctx context.Context, o Options) (*Agent, error) {
-	o.Shared, o.Child.starter = a.Shared, a
+// NewSubagent returns the agent that o.Subagent describes. It may use the built-in tools of a, but not those of MCP
+// servers. o has the options that differ from those of a.
+func (a *Agent) NewSubagent(ctx context.Context, o Options) (*Agent, error) {
+	o.Shared, o.Subagent.starter = a.Shared, a
 	return New(ctx, o)
 }
 
 // LastRequest returns the conversation in the agent's last request, without the items that this model cannot read.
 func (a *Agent) LastRequest(model string) []json.RawMessage { return a.conversation.LastRequest(model) }
 
-// Begin begins the conversation of a child with items and the message of its starter.
+// Begin begins the conversation of a subagent with items and the message of its starter.
 func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	a.conversation.Begin(items...)
 	return a.conversation.TellExternal(message)
@@ -91,44 +91,44 @@ func (a *Agent) Sandbox() *sandbox.Sandbox {
 // Place returns the tree that the agent's commands work in.
 func (a *Agent) Place() confine.Place {
 	switch {
-	case a.Child == nil:
+	case a.Subagent == nil:
 		return confine.AgentPlace()
-	case a.Child.Place != nil:
-		return *a.Child.Place
+	case a.Subagent.Place != nil:
+		return *a.Subagent.Place
 	}
-	return a.Child.starter.Place()
+	return a.Subagent.starter.Place()
 }
 
 // mayWrite reports whether the agent may change files.
-func (a *Agent) mayWrite() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
+func (a *Agent) mayWrite() bool { return a.Subagent == nil || a.Subagent.Role.Writes != job.WritesNone }
 
-// makeChildTools sets a child's toolbox for a new attempt and gives its conversation the tools. A child without its own
-// copy of the tree shares its starter's tree and, if it may write, its sandbox.
-func (a *Agent) makeChildTools(ctx context.Context) error {
-	starter := a.Child.starter
+// makeSubagentTools sets a subagent's toolbox for a new attempt and gives its conversation the tools. A subagent without
+// its own copy of the tree shares its starter's tree and, if it may write, its sandbox.
+func (a *Agent) makeSubagentTools(ctx context.Context) error {
+	starter := a.Subagent.starter
 	a.hookAnswers = starter.hookAnswers
-	if a.Child.Place == nil {
+	if a.Subagent.Place == nil {
 		a.toolbox = &toolbox{view: starter.toolbox.view, borrowed: true}
 		if a.mayWrite() {
 			a.toolbox.sandbox = starter.toolbox.sandbox
 		}
 	} else {
-		box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(*a.Child.Place))
+		box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(*a.Subagent.Place))
 		a.toolbox = &toolbox{sandbox: box, view: a.newTreeView(box)}
 	}
 	if err := a.useTools(ctx, a.toolbox); err != nil {
 		return err
 	}
-	if a.Child.Place == nil && a.mayWrite() {
+	if a.Subagent.Place == nil && a.mayWrite() {
 		a.conversation.Tools.SharesOrderWith = starter.conversation.Tools
 	}
 	return nil
 }
 
-// childMayUse reports whether a child may use a tool. Only the run's own agent may change the plan or ask people.
-// Otherwise the starter's allowed and denied tools and the child's role decide.
-func (a *Agent) childMayUse(name string) bool {
-	ofStarter, ofRole := a.Child.starter.Job.Tools, a.Child.Role.Tools
+// subagentMayUse reports whether a subagent may use a tool. Only the run's own agent may change the plan or ask people.
+// Otherwise the starter's allowed and denied tools and the subagent's role decide.
+func (a *Agent) subagentMayUse(name string) bool {
+	ofStarter, ofRole := a.Subagent.starter.Job.Tools, a.Subagent.Role.Tools
 	switch {
 	case name == questionTool || dialect.Is(name, dialect.Plans):
 		return false
@@ -144,7 +144,7 @@ func (a *Agent) childMayUse(name string) bool {
 	return len(ofRole) == 0 || a.toolset.includes(ofRole, name)
 }
 
-// settleTeam waits until the agents that this one has started have ended, when it ends itself. news means that there is
+// settleTeam waits until the subagents have ended, when the agent ends itself. news means that there is
 // news of them and the agent has a turn left for it.
 func (a *Agent) settleTeam(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	if a.Team == nil {
@@ -158,10 +158,10 @@ func (a *Agent) hasTurnLeft() bool {
 	return a.StopIfNoTurnLeft() == nil && (a.Model.HasAnswers == nil || a.Model.HasAnswers())
 }
 
-// foreignPathRefusal returns a text that tells a child that it may not change a path, or "" if it may. full is relative
+// foreignPathRefusal returns a text that tells a subagent that it may not change a path, or "" if it may. full is relative
 // to the checkout's root.
 func (a *Agent) foreignPathRefusal(full string) string {
-	if a.Child == nil || a.Child.MayChange(full) {
+	if a.Subagent == nil || a.Subagent.MayChange(full) {
 		return ""
 	}
 	return full + " is not one of the paths that you may change; leave it as it is, and say in your last message what should change there."
