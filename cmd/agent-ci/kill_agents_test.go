@@ -418,7 +418,7 @@ func (w *killWorld) teamWrongs(out string) (wrong []string) {
 	if result.CostUSD == nil || *result.CostUSD < cost-1e-6 || *result.CostUSD > cost+1e-6 {
 		complain("the answers cost %f, and the result says otherwise", cost)
 	}
-	for _, a := range result.Agents {
+	for _, a := range result.Subagents {
 		if !slices.Contains([]string{"completed", "shutdown"}, a.Status) {
 			complain("the agent %s is %s (%s)", a.Name, a.Status, a.Reason)
 		}

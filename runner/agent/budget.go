@@ -46,19 +46,19 @@ type budget struct {
 func (c *Conversation) budgets() []budget {
 	l, spent := c.Limits, c.Spent()
 	cost, _ := transcript.CostOf(c.spent.Models)
-	others := c.othersUse()
+	bySubagents := c.subagentsUse()
 	elapsed := time.Duration(0)
 	if l.TimeLimit > 0 {
 		elapsed = time.Since(l.Began)
 	}
-	turnLimit := remaining(l.Turns, others.Turns, 1)
+	turnLimit := remaining(l.Turns, bySubagents.Turns, 1)
 	turns := budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, turnLimit)
 	turns.oneTurnLeft = turnLimit-spent.Turns <= 1
 	all := []budget{
 		turns,
-		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, remaining(l.Calls, others.Calls, 1)),
-		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), remaining(l.Tokens, others.Tokens, 1)),
-		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, remaining(l.CostUSD, others.CostUSD, 1e-6)),
+		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, remaining(l.Calls, bySubagents.Calls, 1)),
+		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), remaining(l.Tokens, bySubagents.Tokens, 1)),
+		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, remaining(l.CostUSD, bySubagents.CostUSD, 1e-6)),
 		{
 			reason: "time", limitKey: "limits.time", used: float64(elapsed), limit: float64(l.TimeLimit),
 			usedOfLimit: fmt.Sprintf("%s of %s are used", clip.Duration(elapsed.Round(time.Second)), clip.Duration(l.TimeLimit)), remaining: clip.Duration((l.TimeLimit - elapsed).Round(time.Second)),
@@ -67,13 +67,13 @@ func (c *Conversation) budgets() []budget {
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
-// remaining returns limit minus the amount used by other agents, or minimum if less remains. minimum must be above 0,
+// remaining returns limit minus the amount used by subagents, or minimum if less remains. minimum must be above 0,
 // because a limit of 0 means no limit, here and in the result.
-func remaining[N int | int64 | float64](limit, usedByOthers, minimum N) N {
-	if limit <= 0 || usedByOthers == 0 {
+func remaining[N int | int64 | float64](limit, usedBySubagents, minimum N) N {
+	if limit <= 0 || usedBySubagents == 0 {
 		return limit
 	}
-	return max(limit-usedByOthers, minimum)
+	return max(limit-usedBySubagents, minimum)
 }
 
 // budgetOf returns a budget that is counted in unit, such as "tokens". verb is the fmt verb that prints an amount. reason is

@@ -11,12 +11,12 @@ type callCounter struct {
 }
 
 // countCall increments number, which is direct or scripts of callCount, and returns true. If limits.tool_calls is
-// reached, with the calls of other agents, it returns false instead.
+// reached, with the calls of subagents, it returns false instead.
 func (c *Conversation) countCall(number *int) bool {
-	limit, byOthers := c.Limits.Calls, c.othersUse().Calls
+	limit, bySubagents := c.Limits.Calls, c.subagentsUse().Calls
 	c.callCount.mu.Lock()
 	defer c.callCount.mu.Unlock()
-	made := byOthers + c.callCount.direct + c.callCount.scripts
+	made := bySubagents + c.callCount.direct + c.callCount.scripts
 	if limit > 0 && made >= limit {
 		return false
 	}

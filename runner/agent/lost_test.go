@@ -85,7 +85,7 @@ func TestResumeRunsNoIncompleteCall(t *testing.T) {
 func TestResumeRunsNoRefusedCall(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
-	p := &agent.ResumeState{CallLimit: 5, OthersCalls: 2}
+	p := &agent.ResumeState{CallLimit: 5, SubagentCalls: 2}
 	applied(t, p,
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+look("two")+`]}`),

@@ -23,8 +23,8 @@ import (
 type ResumeState struct {
 	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
-	// OthersCalls is how many calls of CallLimit other agents had used at that time.
-	OthersCalls int
+	// SubagentCalls is how many calls of CallLimit subagents had used at that time.
+	SubagentCalls int
 	// ParseWritten is the Conversation's ParseWritten at the next event.
 	ParseWritten WrittenParser
 
@@ -197,7 +197,7 @@ func (p *ResumeState) applyResponse(d transcript.ModelResponse) error {
 // admitLastOpenCall decides whether the last call of the open answer runs, as the interrupted run did.
 func (p *ResumeState) admitLastOpenCall() {
 	p.openAnswer.admitLastCall(func() bool {
-		callsSoFar := p.spent.Calls + p.scriptCalls + p.openAnswer.Hosted + p.openAnswer.admitted + p.OthersCalls
+		callsSoFar := p.spent.Calls + p.scriptCalls + p.openAnswer.Hosted + p.openAnswer.admitted + p.SubagentCalls
 		return p.CallLimit == 0 || callsSoFar < p.CallLimit
 	})
 }

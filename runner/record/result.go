@@ -36,7 +36,7 @@ type Result struct {
 	Denied           int                    `json:"denied"`                // calls and hosts that the policy refused
 	MCPServers       []ToolServer           `json:"mcp_servers,omitempty"` // servers that were started or asked
 	Hooks            []transcript.HookUse   `json:"hooks,omitempty"`       // the run's hooks, in the order of their calls
-	Agents           []*transcript.Agent    `json:"agents,omitempty"`      // agents started by other agents, in order
+	Subagents        []*transcript.Subagent `json:"agents,omitempty"`      // in order of their starts
 	Warnings         []transcript.Warning   `json:"warnings"`
 	Changes          *ChangeSummary         `json:"changes"`          // null: nothing changed
 	Output           string                 `json:"output,omitempty"` // the file for task.output_schema in the run directory
@@ -76,13 +76,13 @@ func ResultFromView(v *transcript.View) Result {
 	r.Message, r.ExitCode, r.Summary = strings.TrimSpace(end.Message+" "+end.ResumeHint), end.ExitCode, end.Summary
 	r.BaseSHA, r.HeadSHA, r.Branch, r.Denied, r.Output = end.BaseSHA, end.HeadSHA, end.Branch, end.Denied, end.Output
 	r.Usage, r.CostUSD = end.Usage, end.CostUSD
-	r.Hooks, r.Agents, r.TranscriptSHA256 = v.Hooks, v.Agents, v.Head
+	r.Hooks, r.Subagents, r.TranscriptSHA256 = v.Hooks, v.Subagents, v.Head
 	ranCommandOrModel := len(v.Setup) > 0 || v.Baseline != nil || v.Model != ""
 	r.BeganWork = v.StartedWork() && ranCommandOrModel
 	r.Plan, r.Warnings = append(r.Plan, v.Plan.Steps...), append(r.Warnings, v.Warnings...)
 	if end.Turns > 0 {
 		r.Models = slices.Clone(v.Models)
-		for _, a := range v.Agents {
+		for _, a := range v.Subagents {
 			r.Models = append(r.Models, a.Models...)
 		}
 	}

@@ -21,7 +21,7 @@ type Answers struct {
 	askedPeople    bool                   // the run put its questions to people
 	prices         map[string]*price.List // of the models of the run
 	Hooks          *hooks.Hooks           // with recorded answers; nil for none
-	otherAgents    answersByAgent
+	subagents      answersByAgent
 	scripted       bool // they come from a scripted session
 	endsWaiting    bool // the agent was stopped while it waited for the next answer
 }
@@ -55,10 +55,10 @@ func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) 
 		m.Fallbacks[i].Profile.ContextWindow = 0
 	}
 	m.HasAnswers = func() bool { return a.nextIndex < len(a.answers) }
-	m.ForAgent = func(startedAgent provider.StartedAgent) (provider.Model, error) {
-		started := a.otherAgents.forAgent(startedAgent.ID)
-		started.prices, started.otherAgents, started.scripted = a.prices, a.otherAgents, a.scripted
-		return started.Model(startedAgent.Job, warn)
+	m.ForSubagent = func(subagent provider.Subagent) (provider.Model, error) {
+		started := a.subagents.forAgent(subagent.ID)
+		started.prices, started.subagents, started.scripted = a.prices, a.subagents, a.scripted
+		return started.Model(subagent.Job, warn)
 	}
 	return m, err
 }

@@ -89,10 +89,10 @@ func (r *reader) readRecording() (*Recording, error) {
 func (r *reader) emptyAnswers() *Answers {
 	answers := &Answers{
 		failuresBefore: make(map[int][]*model.Failure), askedPeople: worker.AskedPeople(&r.run.Job, r.run.Warnings), prices: r.run.Prices(),
-		otherAgents: answersByAgent{}, scripted: r.run.Started.Scripted != "",
+		subagents: answersByAgent{}, scripted: r.run.Started.Scripted != "",
 	}
-	for _, a := range r.run.Agents {
-		answers.otherAgents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
+	for _, a := range r.run.Subagents {
+		answers.subagents.forAgent(a.ID).endsWaiting = a.Status != agents.Completed
 	}
 	if len(r.run.StartHooks.Hooks) > 0 {
 		hookAnswers := r.run.HookAnswers // those of a resumed run; a replay starts anew
@@ -105,8 +105,8 @@ func (r *reader) emptyAnswers() *Answers {
 // addEvent adds the answer or call in an event to the recording.
 func (r *reader) addEvent(recording *Recording, e transcript.Event) (err error) {
 	answers := recording.Answers
-	if agent := e.OtherAgent(); agent != "" {
-		answers = answers.otherAgents.forAgent(agent)
+	if agent := e.Subagent(); agent != "" {
+		answers = answers.subagents.forAgent(agent)
 	}
 	recording.Order.Apply(e)
 	switch d := e.Content.(type) {

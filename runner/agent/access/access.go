@@ -51,7 +51,7 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	}
 	profiles := provider.ProfilesFor(j, env)
 	apiModel, err := provider.New(api, j, profiles, rec.Warn)
-	apiModel.ForAgent = func(a provider.StartedAgent) (provider.Model, error) {
+	apiModel.ForSubagent = func(a provider.Subagent) (provider.Model, error) {
 		return provider.New(api, a.Job, profiles, rec.Warn)
 	}
 	return apiModel, err

@@ -45,7 +45,7 @@ var oncePerRun = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefini
 // Apply applies the next event of a record. It keeps the answers of hooks. A request to the model or its answer shows
 // that the stop hooks before it are settled, unless another agent made it.
 func (a *Answers) Apply(e transcript.Event) {
-	ofMain := e.OtherAgent() == ""
+	ofMain := e.Subagent() == ""
 	switch d := e.Content.(type) {
 	case transcript.ModelRequest:
 		if ofMain {

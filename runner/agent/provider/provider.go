@@ -33,14 +33,14 @@ type Model struct {
 	Fallbacks []ProfiledModel
 	// HasAnswers reports whether the model has more answers. Nil means always.
 	HasAnswers func() bool
-	// ForAgent returns the model for an agent that another agent starts. Nil means that no agent can start.
-	ForAgent func(StartedAgent) (Model, error)
+	// ForSubagent returns the model for a subagent. Nil means that none can start.
+	ForSubagent func(Subagent) (Model, error)
 
 	FirstPause time.Duration // pause before the first retry of a request
 }
 
-// StartedAgent describes an agent that needs a model, because another agent starts it.
-type StartedAgent struct {
+// Subagent describes an agent that needs a model, because another agent starts it.
+type Subagent struct {
 	ID      string
 	Message string   // its task
 	Job     *job.Job // names its model
@@ -190,12 +190,12 @@ func Scripted(ctx context.Context, path string, usedTurns int, j *job.Job) (Mode
 	return fromScript(script, j, unpaid)
 }
 
-// fromScript returns a model that answers from a script. Agents that it starts get answers from the same script.
+// fromScript returns a model that answers from a script. Subagents get answers from the same script.
 func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, error) {
 	m, err := New(script, WithoutCostLimit(j), profiles, func(string, string, ...any) {})
 	m.HasAnswers = func() bool { return script.TurnsLeft() > 0 }
 	m.FirstPause = time.Millisecond
-	m.ForAgent = func(a StartedAgent) (Model, error) { return fromScript(script.ForAgent(a.Message), a.Job, profiles) }
+	m.ForSubagent = func(a Subagent) (Model, error) { return fromScript(script.ForSubagent(a.Message), a.Job, profiles) }
 	return m, err
 }
 

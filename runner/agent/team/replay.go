@@ -21,14 +21,14 @@ type RecordedOrder struct {
 	waitResults    map[transcript.CallRef]transcript.ToolFinished // results of calls that wait
 	newsTurns      map[int]bool                                   // turns of the run's own agent that began with news of a subagent's end
 	endedOnOwn     map[string]bool                                // IDs of subagents that completed or failed on their own
-	lastRequests   map[agentTurn]bool                             // last requests of subagents' turns
+	lastRequests   map[subagentTurn]bool                          // last requests of subagents' turns
 	latestRequests map[string]int                                 // number of each subagent's latest request, by its ID
 	startedTurns   map[transcript.CallRef]bool                    // for each call with a message to a subagent, whether it started a new turn
 	openMessages   map[transcript.CallRef]string                  // receivers of the messages whose calls still run
 }
 
 // agentTurn identifies a request of a subagent.
-type agentTurn struct {
+type subagentTurn struct {
 	agent string
 	turn  int
 }
@@ -36,7 +36,7 @@ type agentTurn struct {
 // NewRecordedOrder returns an empty RecordedOrder.
 func NewRecordedOrder() *RecordedOrder {
 	return &RecordedOrder{
-		waitResults: map[transcript.CallRef]transcript.ToolFinished{}, newsTurns: map[int]bool{}, endedOnOwn: map[string]bool{}, lastRequests: map[agentTurn]bool{},
+		waitResults: map[transcript.CallRef]transcript.ToolFinished{}, newsTurns: map[int]bool{}, endedOnOwn: map[string]bool{}, lastRequests: map[subagentTurn]bool{},
 		latestRequests: map[string]int{}, startedTurns: map[transcript.CallRef]bool{}, openMessages: map[transcript.CallRef]string{},
 	}
 }
@@ -49,7 +49,7 @@ var endMessages = [][]byte{[]byte("subagent_notification>"), []byte("Message Typ
 
 // Apply applies the next event of the record.
 func (o *RecordedOrder) Apply(e transcript.Event) {
-	id := e.OtherAgent()
+	id := e.Subagent()
 	switch d := e.Content.(type) {
 	case transcript.ToolStarted:
 		var message struct{ Target string }
@@ -72,7 +72,7 @@ func (o *RecordedOrder) Apply(e transcript.Event) {
 		}
 	case transcript.AgentFinished:
 		o.endedOnOwn[id] = d.Status == agents.Completed || d.Status == agents.Errored
-		o.lastRequests[agentTurn{id, o.latestRequests[id]}] = true
+		o.lastRequests[subagentTurn{id, o.latestRequests[id]}] = true
 	case transcript.ModelRequest:
 		if id != "" {
 			o.latestRequests[id] = d.Turn
@@ -153,7 +153,7 @@ func (a *teamAgent) replaySettle(ctx context.Context, hasTurnLeft bool) (news bo
 	t, turn := a.team, a.agent.Work().Spent.Turns
 	continued := t.recordedOrder.newsTurns[turn+1]
 	if a.starter != nil {
-		continued = !t.recordedOrder.lastRequests[agentTurn{a.id, turn}]
+		continued = !t.recordedOrder.lastRequests[subagentTurn{a.id, turn}]
 	}
 	if hasTurnLeft && continued {
 		return true, t.await(ctx, func() bool { return len(a.news) > 0 || len(a.workingBelow()) == 0 })

@@ -74,7 +74,7 @@ func (a *teamAgent) addSubagent(order agents.Order) (*teamAgent, error) {
 	}
 	s.id = a.idOf(order, s.name)
 	isTaken := slices.ContainsFunc(t.subagents, func(other *teamAgent) bool { return other.id == s.id }) ||
-		slices.ContainsFunc(t.earlierSubagents, func(other *transcript.Agent) bool { return other.ID == s.id })
+		slices.ContainsFunc(t.earlierSubagents, func(other *transcript.Subagent) bool { return other.ID == s.id })
 	if isTaken {
 		return nil, agents.Refusef("There is an agent %s already. Give the task another name.", s.id)
 	}
@@ -167,7 +167,7 @@ func (s *teamAgent) prepare(ctx context.Context, order agents.Order) error {
 // modelFor returns the model of the subagent. It returns an error for the model of the starter if the run has a cost
 // limit but the model's price is unknown.
 func (s *teamAgent) modelFor(ctx context.Context, message string, itsJob *job.Job) (provider.Model, error) {
-	found, err := s.team.options.Model.ForAgent(provider.StartedAgent{ID: s.id, Message: message, Job: itsJob})
+	found, err := s.team.options.Model.ForSubagent(provider.Subagent{ID: s.id, Message: message, Job: itsJob})
 	if err != nil {
 		return found, refusedBy(ctx, err)
 	}

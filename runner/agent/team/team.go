@@ -22,17 +22,17 @@ type team struct {
 	recordedOrder *RecordedOrder // nil outside a replay
 
 	mu               sync.Mutex
-	subagents        []*teamAgent        // in order of their starts
-	earlierSubagents []*transcript.Agent // subagents from before the run was resumed
-	changeSignal     chan struct{}       // closed and recreated at each change of a subagent
-	mergeLock        sync.Mutex          // guards reading and merging changes
+	subagents        []*teamAgent           // in order of their starts
+	earlierSubagents []*transcript.Subagent // subagents from before the run was resumed
+	changeSignal     chan struct{}          // closed and recreated at each change of a subagent
+	mergeLock        sync.Mutex             // guards reading and merging changes
 }
 
 // NewRunAgents returns the run's own agent with an empty conversation. The agent leads a team if the job allows subagents.
 // earlier are the subagents that a resumed run has started so far. recorded is nil outside a replay. The agent is valid
 // even if there is an error.
-func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, recorded *RecordedOrder) (*worker.Agent, error) {
-	if !o.Job.Agents.Enabled || o.Model.ForAgent == nil {
+func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) (*worker.Agent, error) {
+	if !o.Job.Agents.Enabled || o.Model.ForSubagent == nil {
 		return worker.New(ctx, o)
 	}
 	root := newTeam(o, earlier, recorded).root
@@ -43,7 +43,7 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 }
 
 // newTeam returns an empty team for the run's own agent, whose options are given.
-func newTeam(options worker.Options, earlier []*transcript.Agent, recorded *RecordedOrder) *team {
+func newTeam(options worker.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) *team {
 	t := &team{options: options, earlierSubagents: earlier, recordedOrder: recorded, changeSignal: make(chan struct{})}
 	started := 0
 	for _, s := range earlier {
@@ -59,7 +59,7 @@ func newTeam(options worker.Options, earlier []*transcript.Agent, recorded *Reco
 
 // Resume records that the subagents that were working when the run was killed have ended. It removes all copies of the
 // tree.
-func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Agent) error {
+func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Subagent) error {
 	var killed []string
 	for _, s := range earlier {
 		if s.Status != transcript.AgentRunning {

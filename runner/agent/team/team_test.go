@@ -99,7 +99,7 @@ func TestWaitReturnsAtFirstEnd(t *testing.T) {
 
 func TestCountsReservedShareUntilReturned(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Completed)
-	m.team.earlierSubagents = []*transcript.Agent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
+	m.team.earlierSubagents = []*transcript.Subagent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
 	want := agent.Used{Turns: 2 + 7 + 2 + 3, Calls: 1 + 1 + 4, Tokens: 15 + 15 + 1}
 	must.Same(t, want, m.Used())
 	all[0].stopTurn, all[0].reserved = nil, agent.Used{}
@@ -127,7 +127,7 @@ func TestChargesMaximumForUnknownCost(t *testing.T) {
 	if got := m.Used().CostUSD; !near(got, 1.5) {
 		t.Errorf("while it works again it counts as %v", got)
 	}
-	m.team.earlierSubagents, m.team.subagents = []*transcript.Agent{{Models: c.spent.Models, MaxUSD: 2}}, nil
+	m.team.earlierSubagents, m.team.subagents = []*transcript.Subagent{{Models: c.spent.Models, MaxUSD: 2}}, nil
 	if got := m.Used().CostUSD; !near(got, 2) {
 		t.Errorf("after a restart it counts as %v", got)
 	}

@@ -84,7 +84,7 @@ type StoppedAgent struct {
 	// Servers are the MCP servers with their last recorded state.
 	Servers []transcript.MCPServer
 	// Subagents are those that agents of the run started.
-	Subagents []*transcript.Agent
+	Subagents []*transcript.Subagent
 	Ended     bool // the run ended; otherwise it was killed
 	WorkPlace workspace.WorkPlace
 }

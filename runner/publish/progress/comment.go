@@ -40,10 +40,10 @@ type comment struct {
 	err      error     // error of the last edit
 }
 
-// otherAgents returns a phrase with the working agents besides the run's own, or "".
-func otherAgents(v *transcript.View) string {
+// workingSubagents returns a phrase with the working subagents, or "".
+func workingSubagents(v *transcript.View) string {
 	var names []string
-	for _, a := range v.Agents {
+	for _, a := range v.Subagents {
 		if a.Status == transcript.AgentRunning {
 			names = append(names, markdown.Text(a.Name))
 		}
@@ -79,7 +79,7 @@ func (c *comment) applyEvent(e transcript.Event, v *transcript.View) {
 
 // runningText returns what the run is doing, with a link to it.
 func (c *comment) runningText(v *transcript.View) string {
-	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, otherAgents(v), c.runLink())
+	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, workingSubagents(v), c.runLink())
 }
 
 // runLink returns a link to the workflow run in brackets, or "" outside of a workflow.

@@ -98,7 +98,7 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// eventLine returns the line for an event, or "". The lines of sub-agents begin with their names, but for the line that
+// eventLine returns the line for an event, or "". The lines of subagents begin with their names, but for the line that
 // reports their start: it names them itself.
 func eventLine(v *transcript.View, e transcript.Event, description timeline.Entry) string {
 	line := lineOf(description) + usageSuffix(v, e)

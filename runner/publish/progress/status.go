@@ -56,7 +56,7 @@ const (
 
 // requestKey returns the key of an agent's request to the model.
 func requestKey(e transcript.Event) activityKey {
-	return activityKey{kind: ofRequest, ref: transcript.CallRef{Agent: e.OtherAgent()}}
+	return activityKey{kind: ofRequest, ref: transcript.CallRef{Agent: e.Subagent()}}
 }
 
 // callKey returns the key of a tool call.
@@ -95,7 +95,7 @@ func (s *status) applyEvent(v *transcript.View, e transcript.Event, now time.Tim
 		s.keepSession(d)
 		s.endActivity(callKey(d.CallID, d.Ref()))
 	case transcript.AgentFinished:
-		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 && a.key.ref.Agent == e.OtherAgent() })
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.kind != 0 && a.key.ref.Agent == e.Subagent() })
 	case transcript.Verify:
 		s.phase = record.PhaseVerification
 		if d.Attempt == 0 {
@@ -136,7 +136,7 @@ func (s *status) keepSession(d transcript.ToolFinished) {
 
 // agentPrefix returns the name of the event's agent and a colon. It is "" for the run's own agent.
 func agentPrefix(v *transcript.View, e transcript.Event) string {
-	if e.OtherAgent() == "" {
+	if e.Subagent() == "" {
 		return ""
 	}
 	return Printable(v.AgentName(e.Agent)) + ": "
@@ -262,7 +262,7 @@ func (s *status) describeStep() string {
 // describeAgents returns how many agents are working besides the run's own, or "".
 func describeAgents(v *transcript.View) string {
 	alive := 0
-	for _, a := range v.Agents {
+	for _, a := range v.Subagents {
 		if a.Status == transcript.AgentRunning {
 			alive++
 		}
@@ -307,7 +307,7 @@ func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 
 // usageOf describes the usage of the event's agent. For the run's own agent it is the sum of all agents.
 func usageOf(v *transcript.View, e transcript.Event) string {
-	if a := v.AgentByID(e.OtherAgent()); a != nil {
+	if a := v.SubagentByID(e.Subagent()); a != nil {
 		return usageWords(a.Usage, a.Models)
 	}
 	return usageWords(v.Usage, v.AllModels())

@@ -134,10 +134,10 @@ func Decode(raw eventlog.Event) Event {
 	e.Content = data.Elem().Interface()
 	switch d := e.Content.(type) {
 	case ToolStarted:
-		d.Agent = e.OtherAgent()
+		d.Agent = e.Subagent()
 		e.Content = d
 	case ToolFinished:
-		d.Agent = e.OtherAgent()
+		d.Agent = e.Subagent()
 		e.Content = d
 	}
 	return e
@@ -500,7 +500,7 @@ type CallRef struct {
 }
 
 // String returns the call's number: "7", "7.2" for call 2 of the script in call 7, or "AGENT 7" for
-// a call of another agent.
+// a call of a subagent.
 func (r CallRef) String() string {
 	if agent := r.Agent; agent != "" {
 		r.Agent = ""
@@ -512,8 +512,8 @@ func (r CallRef) String() string {
 	return strconv.Itoa(r.Number)
 }
 
-// Compare orders calls by number. Calls of a script follow the script's own call. Calls of other
-// agents follow those of the run's own.
+// Compare orders calls by number. Calls of a script follow the script's own call. Calls of
+// subagents follow those of the run's own agent.
 func (r CallRef) Compare(other CallRef) int {
 	return cmp.Or(strings.Compare(r.Agent, other.Agent), slices.Compare(r.sortKey(), other.sortKey()))
 }

@@ -230,7 +230,7 @@ func (f *Folder) publish(d Publish) {
 
 // modelRequest records a request of the run's own agent.
 func (f *Folder) modelRequest(e Event, d ModelRequest) {
-	if f.agentOf(e) != nil {
+	if f.subagentOf(e) != nil {
 		return
 	}
 	f.view.Model, f.view.RequestedTurns = d.Model, max(f.view.RequestedTurns, d.Turn)
@@ -308,7 +308,7 @@ func (i ResponseItem) IsHosted() bool {
 // countTurn updates the number of turns of an agent and of the run.
 func (f *Folder) countTurn(e Event, turn int) {
 	turns := &f.mainTurns
-	if a := f.agentOf(e); a != nil {
+	if a := f.subagentOf(e); a != nil {
 		turns = &a.Turns
 	}
 	f.view.Turns += max(0, turn-*turns)
@@ -318,7 +318,7 @@ func (f *Folder) countTurn(e Event, turn int) {
 // modelFallback adds the new model of an agent.
 func (f *Folder) modelFallback(e Event, d ModelFallback) {
 	f.view.Fallbacks = append(f.view.Fallbacks, d)
-	if a := f.agentOf(e); a != nil {
+	if a := f.subagentOf(e); a != nil {
 		a.Models = append(a.Models, ModelUse{Model: d.To, Price: d.Price})
 		return
 	}
@@ -393,7 +393,7 @@ func (f *Folder) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
 	call.Script = f.calls.Add(d, call)
 	f.view.Calls++
-	if a := f.agentOf(e); a != nil {
+	if a := f.subagentOf(e); a != nil {
 		a.Calls++
 	}
 	if f.keepEntries {

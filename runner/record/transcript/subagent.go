@@ -33,8 +33,8 @@ type AgentFinished struct {
 	Text   string `json:"text,omitempty"`   // its last message, or the error
 }
 
-// Agent is an agent that another agent started.
-type Agent struct {
+// Subagent is an agent that another agent started.
+type Subagent struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name"`
 	Role      string     `json:"role"`
@@ -53,12 +53,12 @@ type Agent struct {
 	MaxCalls  int        `json:"-"` // its maximum number of calls, including its own agents; 0 means no limit
 }
 
-// AgentRunning is the status of an agent whose end is not recorded.
+// AgentRunning is the status of a subagent whose end is not recorded.
 const AgentRunning = "running"
 
-// AgentByID returns the agent with an id, or nil for the run's own agent and unknown ones.
-func (v *View) AgentByID(id string) *Agent {
-	for _, a := range v.Agents {
+// SubagentByID returns the subagent with an id, or nil for the run's own agent and unknown ones.
+func (v *View) SubagentByID(id string) *Subagent {
+	for _, a := range v.Subagents {
 		if a.ID == id {
 			return a
 		}
@@ -68,14 +68,14 @@ func (v *View) AgentByID(id string) *Agent {
 
 // AgentName returns the name of an agent for people, given its id.
 func (v *View) AgentName(id string) string {
-	if a := v.AgentByID(id); a != nil {
+	if a := v.SubagentByID(id); a != nil {
 		return a.Name
 	}
 	return id
 }
 
-// Describe returns a line about an agent: its parent, status and usage.
-func (a *Agent) Describe(v *View) string {
+// Describe returns a line about a subagent: its starter, status and usage.
+func (a *Subagent) Describe(v *View) string {
 	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.AgentName(a.StartedBy), a.Status)
 	if a.Reason != "" {
 		words += ", " + a.Reason
@@ -90,18 +90,18 @@ func (a *Agent) Describe(v *View) string {
 // AllModels returns the models that all agents used.
 func (v *View) AllModels() []ModelUse {
 	all := append([]ModelUse(nil), v.Models...)
-	for _, a := range v.Agents {
+	for _, a := range v.Subagents {
 		all = append(all, a.Models...)
 	}
 	return all
 }
 
-// CallsOfAgents returns how many calls of other agents count for the run's limit. A running agent counts
+// CallsOfSubagents returns how many calls of subagents count for the run's limit. A running subagent counts
 // with its whole share, because it may still use that.
-func (v *View) CallsOfAgents() (calls int) {
-	for _, a := range v.Agents {
+func (v *View) CallsOfSubagents() (calls int) {
+	for _, a := range v.Subagents {
 		switch {
-		case v.hasRunningParent(a): // that agent's share includes this one
+		case v.hasRunningStarter(a): // that agent's share includes this one
 		case a.Status == AgentRunning:
 			calls += a.MaxCalls
 		default:
@@ -111,35 +111,35 @@ func (v *View) CallsOfAgents() (calls int) {
 	return calls
 }
 
-// hasRunningParent reports whether an agent above this one is running.
-func (v *View) hasRunningParent(a *Agent) bool {
-	parent := v.AgentByID(a.StartedBy)
-	for parent != nil {
-		if parent.Status == AgentRunning {
+// hasRunningStarter reports whether a subagent above this one is running.
+func (v *View) hasRunningStarter(a *Subagent) bool {
+	starter := v.SubagentByID(a.StartedBy)
+	for starter != nil {
+		if starter.Status == AgentRunning {
 			return true
 		}
-		parent = v.AgentByID(parent.StartedBy)
+		starter = v.SubagentByID(starter.StartedBy)
 	}
 	return false
 }
 
-// agentOf returns the agent of an event, or nil for the run's own. It adds an unknown agent to the
+// subagentOf returns the subagent of an event, or nil for the run's own agent. It adds an unknown one to the
 // view.
-func (f *Folder) agentOf(e Event) *Agent {
-	if e.OtherAgent() == "" {
+func (f *Folder) subagentOf(e Event) *Subagent {
+	if e.Subagent() == "" {
 		return nil
 	}
-	a := f.view.AgentByID(e.Agent)
+	a := f.view.SubagentByID(e.Agent)
 	if a == nil { // the beginning of the record is missing
-		a = &Agent{ID: e.Agent, Name: e.Agent, Status: AgentRunning}
-		f.view.Agents = append(f.view.Agents, a)
+		a = &Subagent{ID: e.Agent, Name: e.Agent, Status: AgentRunning}
+		f.view.Subagents = append(f.view.Subagents, a)
 	}
 	return a
 }
 
-// agentStarted adds an agent, or restarts it with its new settings.
+// agentStarted adds a subagent, or restarts it with its new settings.
 func (f *Folder) agentStarted(e Event, d AgentStarted) {
-	a := f.agentOf(e)
+	a := f.subagentOf(e)
 	if a == nil {
 		return
 	}
@@ -151,9 +151,9 @@ func (f *Folder) agentStarted(e Event, d AgentStarted) {
 	}
 }
 
-// agentFinished sets the final status of an agent's turn.
+// agentFinished sets the final status of a subagent's turn.
 func (f *Folder) agentFinished(e Event, d AgentFinished) {
-	if a := f.agentOf(e); a != nil {
+	if a := f.subagentOf(e); a != nil {
 		a.Status, a.Reason, a.Text = d.Status, d.Reason, d.Text
 	}
 }
@@ -164,7 +164,7 @@ func (f *Folder) addUsage(e Event, added *Usage) {
 		added = &Usage{}
 	}
 	f.view.Usage = f.view.Usage.Add(*added)
-	a := f.agentOf(e)
+	a := f.subagentOf(e)
 	if a == nil {
 		f.view.Models = WithUsage(f.view.Models, *added)
 		return

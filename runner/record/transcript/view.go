@@ -61,7 +61,7 @@ type ModelState struct {
 	Model     string          // of the last request of the run's own agent
 	Models    []ModelUse      // models of the run's own agent, in order
 	Fallbacks []ModelFallback // switches between these models
-	Agents    []*Agent        // agents that other agents started, in order
+	Subagents []*Subagent     // in order of their starts
 	Usage     Usage           // of all agents
 }
 
@@ -157,7 +157,7 @@ func (v *View) CommitSHA() string {
 // AllRequestedTurns returns the turns of all agents. For the run's own agent, failed requests count, too.
 func (v *View) AllRequestedTurns() int {
 	all := v.RequestedTurns
-	for _, a := range v.Agents {
+	for _, a := range v.Subagents {
 		all += a.Turns
 	}
 	return all

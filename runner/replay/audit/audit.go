@@ -52,7 +52,7 @@ func (r Record) CompareRequests() (found Differences, number int, err error) {
 			}
 			number++
 			if !rebuilder.LacksImages() {
-				found.addUnlessEqual(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
+				found.addUnlessEqual(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.Subagent(), d.Turn)), d.SHA256, digest)
 			}
 		case transcript.ModelResponse:
 			rebuilder.Response(d.Output)

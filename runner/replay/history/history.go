@@ -66,8 +66,8 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	err := h.storeEvent(e)
 	h.HookAnswers.Apply(e)
 	h.conversation.ParseWritten = worker.WrittenParserFor(h.Job.Model)
-	h.conversation.CallLimit, h.conversation.OthersCalls = h.Job.Limits.ToolCalls, known.CallsOfAgents()
-	if err == nil && e.OtherAgent() == "" {
+	h.conversation.CallLimit, h.conversation.SubagentCalls = h.Job.Limits.ToolCalls, known.CallsOfSubagents()
+	if err == nil && e.Subagent() == "" {
 		err = h.conversation.Apply(e)
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 
 // storeEvent stores job, limits and hooks of an event, and counts the turns of a scripted session.
 func (h *Run) storeEvent(e transcript.Event) (err error) {
-	ofOwnAgent := e.OtherAgent() == ""
+	ofOwnAgent := e.Subagent() == ""
 	switch d := e.Content.(type) {
 	case transcript.RunStarted:
 		return json.Unmarshal(d.Job, &h.Job)
@@ -147,7 +147,7 @@ func (h *Run) WorkTreeKind() string {
 
 // ForAgent returns the facts that the agent needs to resume.
 func (h *Run) ForAgent() worker.StoppedAgent {
-	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, WorkPlace: h.WorkPlace, Servers: h.MCPServers, Subagents: h.Agents}
+	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, WorkPlace: h.WorkPlace, Servers: h.MCPServers, Subagents: h.Subagents}
 }
 
 // ResumeEvent returns the event run.resumed. workTree is the kind of work tree from now on.
@@ -170,7 +170,7 @@ func (h *Run) Prices() map[string]*price.List {
 	for _, fallback := range h.Fallbacks {
 		prices[fallback.To] = fallback.Price
 	}
-	for _, a := range h.Agents {
+	for _, a := range h.Subagents {
 		for _, used := range a.Models {
 			prices[used.Model] = used.Price
 		}

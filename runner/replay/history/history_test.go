@@ -78,7 +78,7 @@ func TestCountsCallsOfOtherAgents(t *testing.T) {
 			by = log.ForAgent(step.by)
 		}
 		must.Get(by.Append(step.event, step.data))(t)
-		must.Same(t, step.want, must.Get(Read(rec))(t).conversation.OthersCalls, step.event, step.by)
+		must.Same(t, step.want, must.Get(Read(rec))(t).conversation.SubagentCalls, step.event, step.by)
 	}
 }
 

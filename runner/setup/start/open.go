@@ -63,9 +63,9 @@ func (s *Start) Open(ctx context.Context, p *Place) (_ *Opened, err error) {
 // makeAgent makes the agent, with its earlier agents in a resumed run. In a replay, the recording
 // answers for servers and people. Otherwise questions go to the issue, if the job allows them.
 func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error) {
-	var earlier []*transcript.Agent
+	var earlier []*transcript.Subagent
 	if o.ResumedRun != nil {
-		earlier = o.ResumedRun.Agents
+		earlier = o.ResumedRun.Subagents
 		if err := team.Resume(s.Record, o.Sandboxes, earlier); err != nil { // also removes what an unrecorded agent left
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 )
 
-// agentOf finds the name of a started agent in its request: "You are the agent NAME. The agent PARENT …". Its task follows.
+// agentOf finds the name of a subagent in its request: "You are the agent NAME. The agent STARTER …". Its task follows.
 var agentOf = regexp.MustCompile(`You are the agent ([^ ]+)\. The agent `)
 
 // scripts are the scripts of the agents that have sent requests.
@@ -38,7 +38,7 @@ func (s *Server) scriptOf(raw []byte) *agentScript {
 		s.agents.byAgent = map[string]*agentScript{}
 	}
 	if s.agents.byAgent[id] == nil {
-		s.agents.byAgent[id] = &agentScript{script: s.script.ForAgent(string(task))}
+		s.agents.byAgent[id] = &agentScript{script: s.script.ForSubagent(string(task))}
 	}
 	return s.agents.byAgent[id]
 }

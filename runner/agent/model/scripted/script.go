@@ -37,14 +37,14 @@ type Script struct {
 
 // scriptFile is the content of a session's file.
 type scriptFile struct {
-	Version int           `yaml:"version"`
-	About   string        `yaml:"about"`
-	Turns   []scriptTurn  `yaml:"turns"`
-	Agents  []scriptAgent `yaml:"agents"`
+	Version int              `yaml:"version"`
+	About   string           `yaml:"about"`
+	Turns   []scriptTurn     `yaml:"turns"`
+	Agents  []scriptSubagent `yaml:"agents"`
 }
 
-// scriptAgent has the answers for an agent that another agent starts.
-type scriptAgent struct {
+// scriptSubagent has the answers for a subagent.
+type scriptSubagent struct {
 	Task  string       `yaml:"task"` // text by which its first message is recognized
 	Turns []scriptTurn `yaml:"turns"`
 }
@@ -52,7 +52,7 @@ type scriptAgent struct {
 // scriptAgents are the scripts of a session's agents. Each script serves one agent.
 type scriptAgents struct {
 	mu      sync.Mutex
-	unused  []scriptAgent
+	unused  []scriptSubagent
 	main    *Script       // the script of the run's own agent
 	changed chan struct{} // closed and replaced when main gives an answer
 }
@@ -86,9 +86,9 @@ func (s *Script) nextTurn() scriptTurn {
 	return s.turns[s.turnsTaken-1]
 }
 
-// ForAgent returns the script for an agent that is started with message: the first unused one whose task is part of
+// ForSubagent returns the script for a subagent that is started with message: the first unused one whose task is part of
 // message. If there is none, it returns a script without answers.
-func (s *Script) ForAgent(message string) *Script {
+func (s *Script) ForSubagent(message string) *Script {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
 	for i, a := range s.agents.unused {

@@ -21,8 +21,8 @@ type Event struct {
 	Prev string `json:"prev"`
 }
 
-// OtherAgent returns the event's agent, or "" for the run's own agent.
-func (e Event) OtherAgent() string {
+// Subagent returns the event's agent, or "" for the run's own agent.
+func (e Event) Subagent() string {
 	if e.Agent == MainAgent {
 		return ""
 	}

@@ -54,7 +54,7 @@ type Log struct {
 	agent string
 }
 
-// ForAgent returns the same log for the events of another agent.
+// ForAgent returns the same log for the events of a subagent.
 func (l *Log) ForAgent(agent string) *Log { return &Log{l.ledger, agent} }
 
 // ledger is the file that the logs of several agents share.

@@ -62,7 +62,7 @@ func (s *Source) addUsage(f *facts) {
 	if cost, known := transcript.CostOf(v.AllModels()); known {
 		f.add("Cost", document.Text{{Text: fmt.Sprintf("$%.4f", cost), Style: document.Amount}})
 	}
-	for _, a := range v.Agents {
+	for _, a := range v.Subagents {
 		f.addWords("Agent", a.Describe(v))
 	}
 	for _, back := range v.Fallbacks {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Used is how much of a conversation's budgets other agents have used.
+// Used is how much of a conversation's budgets subagents have used.
 type Used struct {
 	Turns   int
 	Calls   int
@@ -22,16 +22,16 @@ func (u Used) Add(v Used) Used {
 	return Used{u.Turns + v.Turns, u.Calls + v.Calls, u.Tokens + v.Tokens, u.CostUSD + v.CostUSD}
 }
 
-// Team has the agents that an agent starts.
+// Team has the subagents of an agent.
 type Team interface {
-	// Used returns the used and reserved budget of started agents. It is safe for concurrent use.
+	// Used returns the used and reserved budget of subagents. It is safe for concurrent use.
 	Used() Used
 	// TakeNews returns the agent's messages since the last call.
 	TakeNews() []string
 }
 
-// othersUse returns what other agents have used, or zero if there are none.
-func (c *Conversation) othersUse() Used {
+// subagentsUse returns what subagents have used, or zero if there are none.
+func (c *Conversation) subagentsUse() Used {
 	if c.Team == nil {
 		return Used{}
 	}
