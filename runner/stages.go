@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/check/inspect"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -62,7 +62,7 @@ func (r *runner) newChecks(ctx context.Context, w work) verify.Checks {
 func (r *runner) briefAgent(ctx context.Context, rd *ready) (err error) {
 	briefing := briefing.Briefing{Guides: rd.Guides, HookContext: rd.HookText, Task: briefing.Task{Source: rd.Task.Name, Title: rd.Task.Title, Text: rd.Task.Text}}
 	if !rd.Task.WorksOnHead() {
-		if briefing.FurtherGuides, err = worker.FurtherGuides(ctx, rd.Workspace.Checkout(), rd.Job().Repository.Path); err != nil {
+		if briefing.FurtherGuides, err = assembly.FurtherGuides(ctx, rd.Workspace.Checkout(), rd.Job().Repository.Path); err != nil {
 			return err
 		}
 	}
@@ -264,7 +264,7 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (_ work,
 	if w.stopped = w.Agent.StopIfNoTurnLeft(); w.stopped != nil {
 		return r.registerWork(w), false, nil
 	}
-	words, err := r.newChecks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)
+	words, err := r.newChecks(ctx, w).DescribeRed(w.verification, assembly.StoppedWords)
 	if err != nil {
 		return w, false, err
 	}
@@ -291,7 +291,7 @@ func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
 		return w, err
 	}
 	if w.stopped = asked.BudgetStop; w.stopped == nil {
-		w.outputFile = worker.OutputFile
+		w.outputFile = assembly.OutputFile
 	}
 	return r.registerWork(w), w.stopUnlessDraft()
 }

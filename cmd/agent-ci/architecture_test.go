@@ -91,7 +91,7 @@ var roomKnows = map[string][]string{
 	"runner/agent/lessons":   {"runner/task/config", "runner/record/boundedfile", "runner/task/job", "tools"},
 	"runner/publish/proposals": {
 		"runner/task/config", "runner/check/judge",
-		"runner/task/intake", "runner/task/job", "runner/agent/lessons", "runner/record/outcome", "runner/publish", "runner/record", "runner/record/transcript", "runner/agent/worker", "runner/place/workspace", "gitops", "tools/memory",
+		"runner/task/intake", "runner/task/job", "runner/agent/lessons", "runner/record/outcome", "runner/publish", "runner/record", "runner/record/transcript", "runner/agent/assembly", "runner/place/workspace", "gitops", "tools/memory",
 	},
 	"runner/agent/model":                {"runner/task/config", "runner/record/outcome", "runner/record/price", "policy/reach"},
 	"runner/record/outcome":             nil,
@@ -107,7 +107,7 @@ var roomKnows = map[string][]string{
 	"runner/agent/hooks":                {"runner/place/confine", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/v4a", "policy/outside", "policy", "tools"},
 	"runner/agent/access":               {"runner/agent/identity", "runner/agent/model", "runner/agent/provider", "runner/record", "runner/task/job", "runner/task/settings", "policy/secrets"},
 	"runner/agent/provider":             {"runner/agent/model", "runner/record/boundedfile", "runner/record/outcome", "runner/record/price", "runner/task/job", "runner/task/settings", "tools"},
-	"runner/agent/worker": {
+	"runner/agent/assembly": {
 		"runner/task/form", "runner/agent", "runner/place/confine", "runner/place/services", "runner/agent/extensions", "runner/record/boundedfile", "runner/agent/hooks", "runner/task/intake", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record",
 		"runner/task/settings", "runner/agent/skills", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "tools",
 	},

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -88,7 +88,7 @@ func (r *reader) readRecording() (*Recording, error) {
 // emptyAnswers returns Answers for the run's model, agents and hooks, as yet without answers of the model.
 func (r *reader) emptyAnswers() *Answers {
 	answers := &Answers{
-		failuresBefore: make(map[int][]*model.Failure), askedPeople: worker.AskedPeople(&r.run.Job, r.run.Warnings), prices: r.run.Prices(),
+		failuresBefore: make(map[int][]*model.Failure), askedPeople: assembly.AskedPeople(&r.run.Job, r.run.Warnings), prices: r.run.Prices(),
 		subagents: answersByAgent{}, scripted: r.run.Started.Scripted != "",
 	}
 	for _, a := range r.run.Subagents {

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -24,7 +24,7 @@ import (
 // teamAgent is an agent of the team: the run's own agent, or a subagent. It is also the team as this agent sees it.
 type teamAgent struct {
 	team        *team
-	agent       *worker.Agent
+	agent       *assembly.Agent
 	starter     *teamAgent // nil for the run's own agent
 	depth       int        // number of agents above it
 	id, name    string     // the run's own agent has no name

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-var _ worker.Team = (*teamAgent)(nil)
+var _ assembly.Team = (*teamAgent)(nil)
 
 // Tools returns the model's tools for starting and managing subagents, or nil at the deepest level.
 func (a *teamAgent) Tools() []tools.Tool {

@@ -14,10 +14,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -150,9 +150,9 @@ func (s *teamAgent) prepare(ctx context.Context, order agents.Order) error {
 	if err := s.forkTree(ctx); err != nil {
 		return err
 	}
-	s.agent, err = s.starter.agent.NewSubagent(ctx, worker.Options{
+	s.agent, err = s.starter.agent.NewSubagent(ctx, assembly.Options{
 		Job: itsJob, Model: itsModel, Team: s, // without ScriptEngine, because it calls its tools directly
-		Subagent: &worker.Subagent{Description: description, Role: s.role, Place: s.place, MayChange: s.mayChange},
+		Subagent: &assembly.Subagent{Description: description, Role: s.role, Place: s.place, MayChange: s.mayChange},
 	})
 	if err != nil {
 		return refusedBy(ctx, err)

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -17,9 +17,9 @@ import (
 
 // team holds the agents of a run: its own and all subagents. It is safe for concurrent use.
 type team struct {
-	options       worker.Options // options of the run's own agent
-	root          *teamAgent     // the run's own agent
-	recordedOrder *RecordedOrder // nil outside a replay
+	options       assembly.Options // options of the run's own agent
+	root          *teamAgent       // the run's own agent
+	recordedOrder *RecordedOrder   // nil outside a replay
 
 	mu               sync.Mutex
 	subagents        []*teamAgent           // in order of their starts
@@ -31,19 +31,19 @@ type team struct {
 // NewRunAgents returns the run's own agent with an empty conversation. The agent leads a team if the job allows subagents.
 // earlier are the subagents that a resumed run has started so far. recorded is nil outside a replay. The agent is valid
 // even if there is an error.
-func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) (*worker.Agent, error) {
+func NewRunAgents(ctx context.Context, o assembly.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) (*assembly.Agent, error) {
 	if !o.Job.Agents.Enabled || o.Model.ForSubagent == nil {
-		return worker.New(ctx, o)
+		return assembly.New(ctx, o)
 	}
 	root := newTeam(o, earlier, recorded).root
 	o.Team = root
 	var err error
-	root.agent, err = worker.New(ctx, o)
+	root.agent, err = assembly.New(ctx, o)
 	return root.agent, err
 }
 
 // newTeam returns an empty team for the run's own agent, whose options are given.
-func newTeam(options worker.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) *team {
+func newTeam(options assembly.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) *team {
 	t := &team{options: options, earlierSubagents: earlier, recordedOrder: recorded, changeSignal: make(chan struct{})}
 	started := 0
 	for _, s := range earlier {

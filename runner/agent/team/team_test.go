@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -58,7 +58,7 @@ func led(t *testing.T, states ...string) (*teamAgent, []*teamAgent) {
 	j := &job.Job{Agents: job.Agents{Enabled: true, MaxOpen: 3, Depth: 1}}
 	rec := record.New("run-1", nil)
 	t.Cleanup(rec.Close)
-	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Control: egress.Control{Record: rec, Job: j}}}, Job: j}, nil, nil)
+	team := newTeam(assembly.Options{Shared: assembly.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Control: egress.Control{Record: rec, Job: j}}}, Job: j}, nil, nil)
 	for i, state := range states {
 		c := &teamAgent{team: team, starter: team.root, name: subagentNames[i], id: "id-" + subagentNames[i], status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}

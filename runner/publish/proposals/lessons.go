@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -47,7 +47,7 @@ const (
 // show. Invalid lessons are left out with a warning.
 func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.Job, words string) *Lessons {
 	l := &Lessons{rec: rec, date: dateOf(rec.ID, began)}
-	if !worker.OffersMemory(j) {
+	if !assembly.OffersMemory(j) {
 		return l
 	}
 	raw, all, err := readBase(ws)

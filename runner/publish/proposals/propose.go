@@ -9,18 +9,18 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
 // LessonTaker returns the function that accepts the agent's lessons, or nil if the job wants none.
-func (l *Lessons) LessonTaker() worker.TakeLesson {
+func (l *Lessons) LessonTaker() assembly.TakeLesson {
 	if !l.job.Memory.Proposes() || l.postsFeedback {
 		return nil
 	}
-	return func(_ context.Context, p memory.Proposal, seen worker.SeenFile) (memory.Lesson, string, error) {
+	return func(_ context.Context, p memory.Proposal, seen assembly.SeenFile) (memory.Lesson, string, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		lesson := memory.Lesson{ID: lessons.LessonID(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.date}
@@ -82,7 +82,7 @@ func (l *Lessons) hasSecret(text string) bool {
 }
 
 // checkEvidence parses and verifies evidence from the model. refusal is a message for the model, or "".
-func (l *Lessons) checkEvidence(text string, seen worker.SeenFile) (e lessons.Evidence, refusal string, err error) {
+func (l *Lessons) checkEvidence(text string, seen assembly.SeenFile) (e lessons.Evidence, refusal string, err error) {
 	e, wrong := lessons.ParseEvidence(text)
 	switch {
 	case wrong != nil:

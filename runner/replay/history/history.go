@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -30,7 +30,7 @@ import (
 // Run is a killed or stopped run as recorded.
 type Run struct {
 	*transcript.View
-	conversation   worker.ResumeState
+	conversation   assembly.ResumeState
 	HookAnswers    hooks.Answers
 	StartHooks     transcript.Hooks    // that it had
 	Job            job.Job             // with the limits that it has
@@ -65,7 +65,7 @@ func Read(rec *record.Record) (*Run, error) {
 func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	err := h.storeEvent(e)
 	h.HookAnswers.Apply(e)
-	h.conversation.ParseWritten = worker.WrittenParserFor(h.Job.Model)
+	h.conversation.ParseWritten = assembly.WrittenParserFor(h.Job.Model)
 	h.conversation.CallLimit, h.conversation.SubagentCalls = h.Job.Limits.ToolCalls, known.CallsOfSubagents()
 	if err == nil && e.Subagent() == "" {
 		err = h.conversation.Apply(e)
@@ -146,8 +146,8 @@ func (h *Run) WorkTreeKind() string {
 }
 
 // ForAgent returns the facts that the agent needs to resume.
-func (h *Run) ForAgent() worker.StoppedAgent {
-	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, WorkPlace: h.WorkPlace, Servers: h.MCPServers, Subagents: h.Subagents}
+func (h *Run) ForAgent() assembly.StoppedAgent {
+	return assembly.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, WorkPlace: h.WorkPlace, Servers: h.MCPServers, Subagents: h.Subagents}
 }
 
 // ResumeEvent returns the event run.resumed. workTree is the kind of work tree from now on.

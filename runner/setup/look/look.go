@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -84,7 +84,7 @@ func Inspect(ctx context.Context, o Options) (found Found, err error) {
 		return found, err
 	}
 	found.Hooks, found.HooksUnknown = o.findHooks(ctx, rec, ws, &set.Job)
-	if found.Skills, err = worker.FindSkills(base, &set.Job); err != nil {
+	if found.Skills, err = assembly.FindSkills(base, &set.Job); err != nil {
 		return found, err
 	}
 	if found.LostLessons, err = proposals.LessonsWithoutEvidence(ws, &set.Job); errors.As(err, &found.LessonProblems) {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/enclosure"
@@ -62,7 +62,7 @@ func (s *Start) Open(ctx context.Context, p *Place) (_ *Opened, err error) {
 
 // makeAgent makes the agent, with its earlier agents in a resumed run. In a replay, the recording
 // answers for servers and people. Otherwise questions go to the issue, if the job allows them.
-func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error) {
+func (s *Start) makeAgent(ctx context.Context, o *Opened) (*assembly.Agent, error) {
 	var earlier []*transcript.Subagent
 	if o.ResumedRun != nil {
 		earlier = o.ResumedRun.Subagents
@@ -73,8 +73,8 @@ func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error)
 	if err := extensions.KeepEmbedded(s.Record, o.Job(), o.Tools); err != nil {
 		return nil, err
 	}
-	options := worker.Options{
-		Shared: worker.Shared{Record: s.Record, Workspace: o.Workspace, Sandboxes: o.Sandboxes, Began: s.Began, Hooks: o.Hooks, Skills: o.Skills, Memory: o.Lessons.FromBase},
+	options := assembly.Options{
+		Shared: assembly.Shared{Record: s.Record, Workspace: o.Workspace, Sandboxes: o.Sandboxes, Began: s.Began, Hooks: o.Hooks, Skills: o.Skills, Memory: o.Lessons.FromBase},
 		Job:    o.Job(), Model: o.Model, Tools: o.Tools, ScriptEngine: o.ScriptEngine, TakeLesson: o.Lessons.LessonTaker(),
 	}
 	var order *team.RecordedOrder
@@ -82,7 +82,7 @@ func (s *Start) makeAgent(ctx context.Context, o *Opened) (*worker.Agent, error)
 	case rec != nil:
 		options.Recorded, options.ReplayCommand, options.Ask, order = &rec.Calls, rec.Ending, rec.AskNobody(), rec.Order
 	case o.Job().Task.Questions == "ask" && o.Task.Issue != nil && s.Env.Token() != "":
-		options.Ask = (&worker.IssuePeople{Forge: o.Project.Forge, Issue: *o.Task.Issue, Redact: s.Record.Redact}).Ask
+		options.Ask = (&assembly.IssuePeople{Forge: o.Project.Forge, Issue: *o.Task.Issue, Redact: s.Record.Redact}).Ask
 	}
 	return team.NewRunAgents(ctx, options, earlier, order)
 }

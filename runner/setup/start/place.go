@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
@@ -25,11 +25,11 @@ func (s *Start) PreparePlace(ctx context.Context, a *Assignment, ws *workspace.W
 	if a, err = s.requireOpenTask(ctx, a, ws); err != nil {
 		return nil, err
 	}
-	if newPlace.Skills, err = worker.OfferSkills(s.Record, ws.Commit(), a.Job(), a.Model.Profile.ContextWindow); err != nil {
+	if newPlace.Skills, err = assembly.OfferSkills(s.Record, ws.Commit(), a.Job(), a.Model.Profile.ContextWindow); err != nil {
 		return nil, err
 	}
 	lessons := proposals.Read(s.Record, s.Began, ws, a.Job(), a.Task.Title+"\n"+a.Task.Text)
-	if newPlace.Guides, err = worker.ReadGuides(ws.Commit(), a.Job().Repository.Path, s.Record.Warn); err != nil {
+	if newPlace.Guides, err = assembly.ReadGuides(ws.Commit(), a.Job().Repository.Path, s.Record.Warn); err != nil {
 		return nil, err
 	}
 	headAssignment := *a
@@ -83,7 +83,7 @@ func (s *Start) completeRecordedPlace(ctx context.Context, p Place, lessons *pro
 	if err := s.readRulesAndAuthorities(ctx, &p, p.Assignment, p.Workspace); err != nil {
 		return nil, err
 	}
-	p.Guides, err = worker.ReadGuides(p.Workspace.Commit(), p.Job().Repository.Path, s.Record.Warn)
+	p.Guides, err = assembly.ReadGuides(p.Workspace.Commit(), p.Job().Repository.Path, s.Record.Warn)
 	return s.registerPlace(p), err
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/runner/agent/assembly"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -52,8 +52,8 @@ type Found struct {
 	Place         *Place               // nil until the base commit's configuration is read
 	Sandboxes     *confine.Sandboxes   // nil until openSandboxes makes them
 	Hooks         *hooks.Hooks
-	Agent         *worker.Agent // nil until makeAgent makes it
-	Resumed       bool          // whether run.resumed is written
+	Agent         *assembly.Agent // nil until makeAgent makes it
+	Resumed       bool            // whether run.resumed is written
 	// AtEnd has the reports to make at the run's end.
 	AtEnd []func(context.Context, *outcome.Stop, publish.Publication)
 }
@@ -108,7 +108,7 @@ type Opened struct {
 	Hooks     *hooks.Hooks // nil for none
 	Key       *sshsig.Key  // signs the commit; nil for none
 	HookText  string       // text from hooks for the agent
-	Agent     *worker.Agent
+	Agent     *assembly.Agent
 }
 
 // CheckoutOptions returns the options to open the checkout in dir.
