@@ -45,11 +45,11 @@ func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArgumen
 	if !taskName().MatchString(a.Name) || a.Name == "root" {
 		return tools.Refuse("spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root."), nil
 	}
-	fork, err := a.forksConversation()
-	if err != nil {
+	var err error
+	if a.Fork, err = a.forksConversation(); err != nil {
 		return tools.Result{}, err
 	}
-	id, _, err := l.spawn(ctx, a, fork)
+	id, _, err := l.spawn(ctx, a)
 	return jsonResult(map[string]string{"task_name": id}, err)
 }
 

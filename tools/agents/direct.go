@@ -34,7 +34,7 @@ func Direct(s Setup) []tools.Tool {
 
 // spawnDirect runs spawn_agent.
 func (l *leadTools) spawnDirect(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
-	id, nickname, err := l.spawn(ctx, a, a.Fork)
+	id, nickname, err := l.spawn(ctx, a)
 	return jsonResult(map[string]string{"agent_id": id, "nickname": nickname}, err)
 }
 

@@ -20,9 +20,8 @@ type spawnArguments struct {
 	Paths  []string `json:"paths"`
 }
 
-// spawn starts a subagent. It returns a *Refusal for invalid arguments. fork means that the subagent gets the conversation so
-// far.
-func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
+// spawn starts a subagent. It returns a *Refusal for invalid arguments.
+func (l *leadTools) spawn(ctx context.Context, a spawnArguments) (id, nickname string, err error) {
 	text, err := a.text("spawn_agent")
 	if err != nil {
 		return "", "", err
@@ -34,7 +33,7 @@ func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id,
 		a.Role = ""
 	}
 	return l.Team.Spawn(ctx, Order{
-		Name: a.Name, Role: a.Role, Message: text, Fork: fork, Model: a.Model, Effort: a.Effort, ServiceTier: a.Tier, Paths: a.Paths,
+		Name: a.Name, Role: a.Role, Message: text, Fork: a.Fork, Model: a.Model, Effort: a.Effort, ServiceTier: a.Tier, Paths: a.Paths,
 	})
 }
 

@@ -136,9 +136,9 @@ func (a *teamAgent) nameOf(number int) string {
 }
 
 // idOf returns the ID of a new subagent called name. A replay of the run gives the same ID.
-func (a *teamAgent) idOf(order agents.Order, name string) string {
+func (a *teamAgent) idOf(name string) string {
 	if a.usesScripts {
-		return a.id + "/" + order.Name
+		return a.id + "/" + name
 	}
 	sum := sha256.Sum256([]byte(a.team.options.Record.ID + "\x00" + name))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // mark it as a UUID of version 8 (custom)

@@ -72,7 +72,7 @@ func (a *teamAgent) addSubagent(order agents.Order) (*teamAgent, error) {
 	if a.usesScripts {
 		s.name = order.Name
 	}
-	s.id = a.idOf(order, s.name)
+	s.id = a.idOf(s.name)
 	isTaken := slices.ContainsFunc(t.subagents, func(other *teamAgent) bool { return other.id == s.id }) ||
 		slices.ContainsFunc(t.earlierSubagents, func(other *transcript.Subagent) bool { return other.ID == s.id })
 	if isTaken {

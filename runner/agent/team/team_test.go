@@ -202,8 +202,8 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 	second, _ := led(t)
 	var ids []string
 	for n := range 50 {
-		ids = append(ids, first.idOf(agents.Order{}, first.nameOf(n)))
-		must.Same(t, ids[n], second.idOf(agents.Order{}, second.nameOf(n)))
+		ids = append(ids, first.idOf(first.nameOf(n)))
+		must.Same(t, ids[n], second.idOf(second.nameOf(n)))
 	}
 	slices.Sort(ids)
 	must.Same(t, 50, len(slices.Compact(ids)), "an id came twice")
