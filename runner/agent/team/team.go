@@ -28,10 +28,10 @@ type team struct {
 	mergeLock        sync.Mutex             // guards reading and merging changes
 }
 
-// NewRunAgents returns the run's own agent with an empty conversation. The agent leads a team if the job allows subagents.
+// NewAgent returns the run's own agent with an empty conversation. The agent leads a team if the job allows subagents.
 // earlier are the subagents that a resumed run has started so far. recorded is nil outside a replay. The agent is valid
 // even if there is an error.
-func NewRunAgents(ctx context.Context, o assembly.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) (*assembly.Agent, error) {
+func NewAgent(ctx context.Context, o assembly.Options, earlier []*transcript.Subagent, recorded *RecordedOrder) (*assembly.Agent, error) {
 	if !o.Job.Agents.Enabled || o.Model.ForSubagent == nil {
 		return assembly.New(ctx, o)
 	}

@@ -84,7 +84,7 @@ func (s *Start) makeAgent(ctx context.Context, o *Opened) (*assembly.Agent, erro
 	case o.Job().Task.Questions == "ask" && o.Task.Issue != nil && s.Env.Token() != "":
 		options.Ask = (&assembly.IssuePeople{Forge: o.Project.Forge, Issue: *o.Task.Issue, Redact: s.Record.Redact}).Ask
 	}
-	return team.NewRunAgents(ctx, options, earlier, order)
+	return team.NewAgent(ctx, options, earlier, order)
 }
 
 // preparePublishing checks that a change can be published, before the first turn costs anything. It
