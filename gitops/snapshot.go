@@ -101,9 +101,6 @@ func (s *Snapshot) excludedPaths() []string {
 // wasUntracked reports whether path was untracked in the snapshot, or is in a folder that was untracked as a
 // whole.
 func (s *Snapshot) wasUntracked(path string) bool {
-	if len(s.untracked) == 0 {
-		return false
-	}
 	if _, is := s.untracked[path]; is {
 		return true
 	}

@@ -141,9 +141,6 @@ func normalizedPath(path string) string {
 
 // unescape decodes each valid %xx and keeps invalid ones.
 func unescape(text string) string {
-	if !strings.Contains(text, "%") {
-		return text
-	}
 	plain := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
 		if text[i] == '%' && i+2 < len(text) {

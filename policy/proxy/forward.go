@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -58,16 +59,22 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	hider := p.hiderFor(via)
 	hider.CleanHeader(response.Header)
 	copyEndToEndHeaders(w.Header(), response.Header)
+	p.copyAnswer(w, control, response, hider, idle)
+	finishSearch()
+	if body.refusalReply() != nil {
+		panic(http.ErrAbortHandler) // the client must not see a successful answer
+	}
+}
+
+// copyAnswer copies the status and the body of an answer, whose header is copied already, without the values that
+// hider hides.
+func (p *Proxy) copyAnswer(w http.ResponseWriter, control *http.ResponseController, response *http.Response, hider *credential.Guard, idle *idleTimer) {
 	w.WriteHeader(response.StatusCode)
 	if response.ContentLength != 0 {
 		_ = control.Flush() // the body may arrive much later
 	}
 	if err := hider.CopyClean(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
-	}
-	finishSearch()
-	if body.refusalReply() != nil {
-		panic(http.ErrAbortHandler) // the client must not see a successful answer
 	}
 }
 

@@ -196,13 +196,7 @@ func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseContr
 		header.Add("Trailer", name)
 		announced[name] = true
 	}
-	w.WriteHeader(response.StatusCode)
-	if response.ContentLength != 0 {
-		_ = control.Flush() // the body may arrive much later
-	}
-	if err := p.guard.CopyClean(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
-		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
-	}
+	p.copyAnswer(w, control, response, p.guard, idle)
 	p.guard.CleanHeader(response.Trailer)
 	for name, values := range response.Trailer {
 		if !announced[name] {

@@ -37,7 +37,7 @@ type letterPlace struct {
 }
 
 func (place *letterPlace) gram() uint64 {
-	return binary.LittleEndian.Uint64([]byte(place.letters[place.offset : place.offset+letterGram]))
+	return gram8(place.letters, int(place.offset))
 }
 
 // newEncodedFinder indexes all spellings of the values.

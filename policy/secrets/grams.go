@@ -1,9 +1,6 @@
 package secrets
 
-import (
-	"encoding/binary"
-	"strings"
-)
+import "strings"
 
 const (
 	// minFragmentedValue is the shortest value with a search for fragments, in bytes.
@@ -67,12 +64,19 @@ func (i *gramIndex[P]) add(gram uint64, place P) {
 	i.byGram[gram] = append(i.byGram[gram], place)
 }
 
+// gram4 returns four bytes of text as a number.
+func gram4(text string, at int) uint64 {
+	return uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24
+}
+
+// gram8 returns eight bytes of text as a number.
+func gram8(text string, at int) uint64 { return gram4(text, at) | gram4(text, at+4)<<32 }
+
 // addForm indexes the first grams of a form. One of them is at an examined position of a text that contains
 // the form.
 func (g *grams) addForm(text string) {
 	for offset := range positionStep {
-		gram := binary.LittleEndian.Uint32([]byte(text[offset : offset+formGram]))
-		g.forms.add(uint64(gram), gramPlace{text: text, offset: offset})
+		g.forms.add(gram4(text, offset), gramPlace{text: text, offset: offset})
 	}
 }
 
@@ -88,7 +92,7 @@ func (g *grams) addFragments(v Value) {
 		return
 	}
 	for offset := 0; offset+fragmentGram <= len(text); offset++ {
-		gram := binary.LittleEndian.Uint64([]byte(text[offset : offset+fragmentGram]))
+		gram := gram8(text, offset)
 		if len(g.fragments.byGram[gram]) < 4 { // a value that repeats itself needs few entries
 			g.fragments.add(gram, gramPlace{text, offset, v.Name, least})
 		}
@@ -106,7 +110,7 @@ func minFragmentLength(secret string) int {
 // hasForm reports whether a form is in text.
 func (g *grams) hasForm(text string) bool {
 	for at := 0; at+formGram <= len(text); at += positionStep {
-		gram := uint64(binary.LittleEndian.Uint32([]byte(text[at : at+formGram])))
+		gram := gram4(text, at)
 		if !g.forms.filter.has(gram) {
 			continue
 		}
@@ -126,7 +130,7 @@ func (r *Redactor) appendFragments(text string, spans []span) []span {
 		return spans
 	}
 	for at := 0; at+fragmentGram <= len(text); at += positionStep {
-		gram := binary.LittleEndian.Uint64([]byte(text[at : at+fragmentGram]))
+		gram := gram8(text, at)
 		if !g.fragments.filter.has(gram) {
 			continue
 		}

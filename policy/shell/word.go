@@ -108,9 +108,6 @@ func hasBraces(s string) bool {
 
 // unescape removes the backslashes of unquoted text.
 func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {
@@ -126,12 +123,7 @@ func unescape(s string) string {
 }
 
 // unescapeQuoted removes backslashes with a meaning inside double quotes.
-func unescapeQuoted(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	return strings.NewReplacer("\\\\", `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace(s)
-}
+var unescapeQuoted = strings.NewReplacer("\\\\", `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace
 
 // decodeANSIC decodes the escapes of $'…'. known is false if the text has an escape that Go does not know.
 func decodeANSIC(s string) (text string, known bool) {
