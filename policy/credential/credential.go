@@ -32,12 +32,6 @@ type Credential struct {
 // Set contains the credentials of a run. A nil Set is empty.
 type Set []Credential
 
-// TerminatesTLS reports whether the proxy must terminate TLS to a target, because the asking commands
-// have a credential for it.
-func (s Set) TerminatesTLS(t reach.Target) bool {
-	return slices.ContainsFunc(s, func(c Credential) bool { return !c.Denied && c.isForTarget(t) })
-}
-
 func (c Credential) isForTarget(t reach.Target) bool {
 	return t.Protocol == reach.HTTPS && slices.ContainsFunc(c.Scopes, func(scope Scope) bool { return scope.Host.Allows(t) })
 }

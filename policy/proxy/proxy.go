@@ -161,7 +161,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !request.Allowed:
 		p.respond(w, r, newRefusalReply(request))
-	case p.options.Hosts.Credentials.TerminatesTLS(target):
+	case len(p.options.Hosts.Credentials.Names(target)) > 0: // to put credentials in, the proxy must end TLS
 		p.intercept(w, r, target, request.HostDecision)
 	case protocol == reach.HTTPS:
 		p.tunnel(w, r, target, request.Private)
