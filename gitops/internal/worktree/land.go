@@ -78,12 +78,13 @@ func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes 
 	if err != nil {
 		return nil, err
 	}
-	placer := smudger{Worktree: w, landing: true, folders: map[string]bool{}, stats: stats}
+	// without attributes, no filter runs again
+	placer := smudger{Worktree: w, attributes: w.attributesBy(nil), landing: true, folders: map[string]bool{}, stats: stats}
 	return stats, placer.placeAll(ctx, git.notForGit, stage.root)
 }
 
-// placeAll creates the files of list from their copies in the folder from, and the folders of
-// submodules.
+// placeAll creates the files of list from their copies in the folder from, through their filters, and the folders
+// of submodules.
 func (s *smudger) placeAll(ctx context.Context, list []objects.Difference, from *os.Root) error {
 	for _, d := range list {
 		if err := s.writeError(d, s.placeEntry(ctx, d, from)); err != nil {
@@ -102,16 +103,11 @@ func (s *smudger) placeEntry(ctx context.Context, d objects.Difference, from *os
 		_, err := s.writeFile(ctx, d)
 		return err
 	}
-	return s.placeFile(ctx, d, from)
-}
-
-// placeFile copies a file of a change from the folder from to its place. It never replaces a file.
-func (s *smudger) placeFile(ctx context.Context, d objects.Difference, from *os.Root) error {
 	made, err := regularfile.OpenIn(from, d.Path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.create(d, regularfile.Until(ctx, made)), made.Close())
+	return errors.Join(s.createFiltered(ctx, d, regularfile.Until(ctx, made)), made.Close())
 }
 
 // CopyFilteredFrom sets the work tree that the change was made in. Files with a filter are copied

@@ -291,21 +291,7 @@ func (s *smudger) convertWithGit(ctx context.Context, list []objects.Difference)
 	if _, err := staged.runGit(ctx, files, &paths, "checkout-index", "-q", "-f", "-z", "--stdin"); err != nil {
 		return fmt.Errorf("convert %d files: %w", len(list), err)
 	}
-	for _, d := range list {
-		if err := s.writeError(d, s.createFromStage(ctx, staged.root, d)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// createFromStage creates a file from the stage, through the file's filter.
-func (s *smudger) createFromStage(ctx context.Context, from *os.Root, d objects.Difference) error {
-	f, err := regularfile.OpenIn(from, d.Path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.createFiltered(ctx, d, f), f.Close())
+	return s.placeAll(ctx, list, staged.root)
 }
 
 // Fill checks out a tree into root, the work tree of another git folder, and stages it. The git
