@@ -96,9 +96,8 @@ func (p *Proxy) respond(w http.ResponseWriter, r *http.Request, a reply) {
 	if err != nil {
 		return
 	}
-	conn := p.closeAtEnd(client)
-	defer conn.Close()
-	p.writeRaw(conn, a, "Proxy-Status: agent-ci; error="+a.errorText+"\r\n")
+	defer p.closeAtEnd(client).Close()
+	p.writeRaw(client, a, "Proxy-Status: agent-ci; error="+a.errorText+"\r\n")
 }
 
 // writeRaw writes a reply to a hijacked connection. header contains further lines of the header.
