@@ -45,31 +45,35 @@ type Place struct {
 type Merge struct {
 	Conflicts []Conflict // sorted by path
 
-	place          Place
-	old, onto, now *side
-	ontoName       string
-	paths          map[string]sides // the paths that git merges
-	renames        bool             // git looks for renames
-	attributes     *worktree.Merging
-	merged         plumbing.Hash // git's merged tree, with these paths only
-	commits        [3]string     // commits given to git: old, onto, now
-	edits          []index.Entry // edits from onto to the result
+	place      Place
+	trees      [3]plumbing.Hash    // of each side
+	folders    [3]*objects.CachedTree // of these trees
+	ontoName   string
+	paths      map[string]sides // the paths that git merges
+	renames    bool             // git looks for renames
+	attributes *worktree.Merging
+	merged     plumbing.Hash // git's merged tree, with these paths only
+	commits    [3]string     // commits given to git, one for each side
+	edits      []index.Entry // edits from onto to the result
 }
 
-// side is one of the three trees.
-type side struct {
-	*objects.CachedTree
-	tree plumbing.Hash
-}
+// The three sides of a merge, in the order of index stages.
+const (
+	oldSide = iota
+	ontoSide
+	nowSide
+)
 
-// sides holds the entries of three trees at a path, in the order of index stages.
-type sides struct{ old, onto, now objects.Entry }
+// sides holds the entries of three trees at a path.
+type sides [3]objects.Entry
 
 // Trees merges the differences between old and now into onto. ontoName describes onto in messages.
 // The result lists conflicts; they cause no error.
 func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName string) (*Merge, error) {
-	at := func(tree plumbing.Hash) *side { return &side{in.Objects.CachedTree(tree), tree} }
-	m := &Merge{place: in, old: at(old), onto: at(onto), now: at(now), ontoName: ontoName, paths: map[string]sides{}}
+	m := &Merge{place: in, trees: [3]plumbing.Hash{old, onto, now}, ontoName: ontoName, paths: map[string]sides{}}
+	for i, tree := range m.trees {
+		m.folders[i] = in.Objects.CachedTree(tree)
+	}
 	if err := m.collectPaths(ctx); err != nil {
 		return nil, err
 	}
@@ -81,18 +85,20 @@ func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName
 
 // Tree writes the merged tree and returns its id. A path in conflict is as in onto, or as
 // [Merge.MarkConflicts] left it.
-func (m *Merge) Tree() (plumbing.Hash, error) { return m.place.Objects.Apply(m.onto.tree, m.edits) }
+func (m *Merge) Tree() (plumbing.Hash, error) {
+	return m.place.Objects.Apply(m.trees[ontoSide], m.edits)
+}
 
 // collectPaths collects the paths that git needs for the merge: the changed paths, and paths that
 // block them. If one side deleted a path that the other changed, git must look for renames. Then it
 // also needs all changes of onto.
 func (m *Merge) collectPaths(ctx context.Context) error {
-	changes, err := m.place.Objects.Differences(ctx, m.old.tree, m.now.tree)
+	changes, err := m.place.Objects.Differences(ctx, m.trees[oldSide], m.trees[nowSide])
 	if err != nil {
 		return err
 	}
 	for _, d := range changes {
-		there, err := m.onto.Find(d.Path)
+		there, err := m.folders[ontoSide].Find(d.Path)
 		if err != nil {
 			return err
 		}
@@ -114,7 +120,7 @@ func (m *Merge) collectPaths(ctx context.Context) error {
 	if !m.renames {
 		return nil
 	}
-	moved, err := m.place.Objects.Differences(ctx, m.old.tree, m.onto.tree)
+	moved, err := m.place.Objects.Differences(ctx, m.trees[oldSide], m.trees[ontoSide])
 	if err != nil {
 		return err
 	}
@@ -141,50 +147,53 @@ func (m *Merge) collectBelow(ctx context.Context, folder string, tree plumbing.H
 // A folder that is missing on one side may have been renamed.
 func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
 	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
-		var at [3]objects.Entry
-		for i, side := range []*side{m.old, m.onto, m.now} {
-			var err error
-			if at[i], err = side.Find(dir); err != nil {
-				return err
-			}
+		at, err := m.entriesAt(dir)
+		if err != nil {
+			return err
 		}
-		wasFolder := at[0].IsTree()
-		addedToMissing := wasFolder && d.Old.Mode == 0 && !at[1].IsTree() // onto may have renamed the folder
-		removedChanged := wasFolder && at[1] != at[0] && !at[2].IsTree()  // the change may have renamed it
+		wasFolder := at[oldSide].IsTree()
+		addedToMissing := wasFolder && d.Old.Mode == 0 && !at[ontoSide].IsTree()            // onto may have renamed the folder
+		removedChanged := wasFolder && at[ontoSide] != at[oldSide] && !at[nowSide].IsTree() // the change may have renamed it
 		m.renames = m.renames || addedToMissing || removedChanged
-		if there.Mode == 0 && at[1].Mode != 0 && !at[1].IsTree() {
+		if there.Mode == 0 && at[ontoSide].Mode != 0 && !at[ontoSide].IsTree() {
 			return m.add(dir)
 		}
 	}
 	return nil
 }
 
-// add adds a path with its entries in the three trees.
-func (m *Merge) add(name string) error {
-	var s sides
-	for at, entry := range map[*side]*objects.Entry{m.old: &s.old, m.onto: &s.onto, m.now: &s.now} {
-		e, err := at.Find(name)
-		if err != nil {
-			return err
-		}
-		if !e.IsTree() {
-			*entry = e
+// entriesAt returns the entries of the three trees at a path.
+func (m *Merge) entriesAt(name string) (at sides, err error) {
+	for i, folders := range m.folders {
+		if at[i], err = folders.Find(name); err != nil {
+			return at, err
 		}
 	}
-	m.paths[name] = s
+	return at, nil
+}
+
+// add adds a path with its entries in the three trees, except folders.
+func (m *Merge) add(name string) error {
+	at, err := m.entriesAt(name)
+	if err != nil {
+		return err
+	}
+	for i, e := range at {
+		if e.IsTree() {
+			at[i] = objects.Entry{}
+		}
+	}
+	m.paths[name] = at
 	return nil
 }
 
 // addFolderFiles adds a file of each folder that has no file among the paths. Otherwise git would
 // believe that the folder was renamed.
 func (m *Merge) addFolderFiles() error {
-	for _, in := range []struct {
-		tree *side
-		of   func(sides) objects.Entry
-	}{{m.onto, func(s sides) objects.Entry { return s.onto }}, {m.now, func(s sides) objects.Entry { return s.now }}} {
+	for _, side := range [...]int{ontoSide, nowSide} {
 		has := map[string]bool{}
 		for name, s := range m.paths {
-			if in.of(s).Mode == 0 {
+			if s[side].Mode == 0 {
 				continue
 			}
 			for dir := path.Dir(name); dir != "." && !has[dir]; dir = path.Dir(dir) {
@@ -194,7 +203,7 @@ func (m *Merge) addFolderFiles() error {
 		for _, name := range slices.Sorted(maps.Keys(m.paths)) {
 			for dir := path.Dir(name); dir != "." && !has[dir]; dir = path.Dir(dir) {
 				has[dir] = true
-				file, err := m.anyFile(in.tree, dir)
+				file, err := m.anyFile(m.folders[side], dir)
 				if err == nil && file != "" {
 					err = m.add(file)
 				}
@@ -209,7 +218,7 @@ func (m *Merge) addFolderFiles() error {
 
 // anyFile returns the path of any file in a folder of a tree, or "" if there is no such folder. name is the
 // path of the folder.
-func (m *Merge) anyFile(tree *side, name string) (string, error) {
+func (m *Merge) anyFile(tree *objects.CachedTree, name string) (string, error) {
 	e, err := tree.Find(name)
 	if err != nil {
 		return "", err
@@ -237,7 +246,7 @@ func (m *Merge) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if m.attributes, err = m.place.Work.Merging(ctx, m.onto.tree, slices.Collect(maps.Keys(m.paths))); err != nil {
+	if m.attributes, err = m.place.Work.Merging(ctx, m.trees[ontoSide], slices.Collect(maps.Keys(m.paths))); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.attributes.Close()) }()
@@ -246,7 +255,7 @@ func (m *Merge) run(ctx context.Context) (err error) {
 		return err
 	}
 	out, err := git.With("GIT_WORK_TREE="+m.attributes.Folder()).Run(ctx, m.attributes.Folder(), nil, "-c", "merge.conflictStyle=diff3", "-c", "merge.renames="+strconv.FormatBool(m.renames),
-		"merge-tree", "--write-tree", "-z", "--messages", m.commits[1], m.commits[2])
+		"merge-tree", "--write-tree", "-z", "--messages", m.commits[ontoSide], m.commits[nowSide])
 	if err != nil && program.ExitStatus(err) != 1 { // 1: there are conflicts
 		return err
 	}
@@ -258,7 +267,7 @@ func (m *Merge) run(ctx context.Context) (err error) {
 	return err
 }
 
-// writeCommits writes a commit of each tree, in the order of index stages, with the paths that git merges alone. The
+// writeCommits writes a commit of each side, with the paths that git merges alone. The
 // first is the parent of the others. It returns the tree of onto.
 func (m *Merge) writeCommits(ctx context.Context) (onto plumbing.Hash, err error) {
 	for i, name := range []string{"before", "onto", "change"} {
@@ -267,9 +276,9 @@ func (m *Merge) writeCommits(ctx context.Context) (onto plumbing.Hash, err error
 			return onto, err
 		}
 		if i > 0 {
-			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[0])}
+			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[oldSide])}
 		}
-		if i == 1 {
+		if i == ontoSide {
 			onto = commit.TreeHash
 		}
 		text, err := objects.EncodeObject(commit.Encode)
@@ -285,11 +294,11 @@ func (m *Merge) writeCommits(ctx context.Context) (onto plumbing.Hash, err error
 	return onto, nil
 }
 
-// writeTree writes the tree of an index stage, from 0, with the paths that git merges alone.
-func (m *Merge) writeTree(ctx context.Context, stage int) (plumbing.Hash, error) {
+// writeTree writes the tree of a side, with the paths that git merges alone.
+func (m *Merge) writeTree(ctx context.Context, side int) (plumbing.Hash, error) {
 	var edits []index.Entry
 	for name, s := range m.paths {
-		edits = append(edits, []objects.Entry{s.old, s.onto, s.now}[stage].At(name))
+		edits = append(edits, s[side].At(name))
 	}
 	if err := m.place.Objects.OwnFiles(ctx, edits); err != nil {
 		return plumbing.ZeroHash, err
