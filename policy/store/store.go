@@ -1,4 +1,4 @@
-// Package store replaces whole files. A reader finds either the old content or the new one.
+// Package store replaces whole files, and locks files. A reader finds either the old content or the new one.
 package store
 
 import (

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -149,11 +150,11 @@ func acquireLock(path string, now time.Time) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the ledger: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if held, err := store.Lock(f); err != nil {
 		by := make([]byte, 200)
 		n, _ := f.ReadAt(by, 0)
 		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if held {
 			return nil, fmt.Errorf("somebody else works with this ledger (%s); wait for that to end", strings.TrimSpace(string(by[:n])))
 		}
 		return nil, fmt.Errorf("lock the ledger: %w", err)

@@ -329,7 +329,7 @@ func (d *Directory) Lock() error {
 	if err != nil {
 		return fmt.Errorf("lock the run directory: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if _, err := store.Lock(f); err != nil {
 		f.Close()
 		return outcome.Stopf(outcome.InvalidInput, "run_directory", "Another agent-ci works in %s (%v); wait until it has ended.", d.path, err).Because(err)
 	}
@@ -347,34 +347,16 @@ func (d *Directory) Locked() bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// lockWait is how long LockWithRetry tries, and lockInterval the time between two tries.
-const lockWait, lockInterval = 2 * time.Second, 20 * time.Millisecond
+// lockWait is how long LockWithRetry tries.
+const lockWait = 2 * time.Second
 
 // LockWithRetry is Lock for resuming a run that may just have been killed. Children of that run may
 // hold the lock a moment longer.
 func (d *Directory) LockWithRetry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	return AwaitLock(ctx, func() (bool, error) {
+	return store.Await(ctx, func() (bool, error) {
 		err := d.Lock()
 		return err != nil, err
 	})
-}
-
-// AwaitLock repeats try until nobody else holds the lock, and returns the error of the last try. If ctx ends
-// first, that is the error of a failed try.
-func AwaitLock(ctx context.Context, try func() (held bool, err error)) error {
-	look := time.NewTicker(lockInterval)
-	defer look.Stop()
-	for {
-		held, err := try()
-		if !held {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-look.C:
-		}
-	}
 }

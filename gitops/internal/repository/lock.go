@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/policy/store"
 )
 
 // Claim excludes all other processes from the work tree, until Close or Share. It returns an
@@ -37,8 +38,8 @@ func (r *Repository) ClaimWithRetry(ctx context.Context) error {
 }
 
 // inUseWait is the longest wait for a process that uses the work tree, or that briefly locks the
-// index. inUseLook is the time between two attempts.
-const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
+// index.
+const inUseWait = time.Second
 
 // Share lets other processes share the work tree, and excludes claims, until Close. It replaces a
 // claim of this process. It returns an *InUseError if another process holds a claim for a second,
@@ -55,19 +56,11 @@ func (r *Repository) Share(ctx context.Context) error {
 func (r *Repository) retryWhileInUse(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, inUseWait)
 	defer cancel()
-	look := time.NewTicker(inUseLook)
-	defer look.Stop()
-	for {
+	return store.Await(ctx, func() (bool, error) {
 		err := do()
-		if _, used := errors.AsType[*InUseError](err); !used {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-look.C:
-		}
-	}
+		_, used := errors.AsType[*InUseError](err)
+		return used, err
+	})
 }
 
 // withRootLocked runs change while no other process can change its lock the same way. Converting a
@@ -79,7 +72,7 @@ func (r *Repository) withRootLocked(change func() error) error {
 		return fmt.Errorf("lock the checkout: %w", err)
 	}
 	defer gate.Close()
-	if isHeldByOther(syscall.Flock(int(gate.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
+	if held, _ := store.Lock(gate); held {
 		return r.inUseError()
 	}
 	return change()
@@ -237,7 +230,7 @@ func (r *Repository) RequireIdle(ctx context.Context) error {
 // living process. The lock of the index goes last, since it kept every git from taking the others.
 func (r *Repository) DropOwnLocks() error {
 	for _, path := range slices.Backward(r.lockedPaths()) {
-		_, err := dropMarked(path, func(text string) bool { return text == r.LockMark }, isHeldByOther)
+		_, err := dropMarked(path, func(text string) bool { return text == r.LockMark }, func(held bool, _ error) bool { return held })
 		if err != nil {
 			return err
 		}
@@ -335,7 +328,7 @@ func (r *Repository) createLock(path string) (*os.File, error) {
 // writeMark takes a flock(2) on a new lock file, then writes the mark. On a file system without
 // flock, only the mark shows whose lock it is.
 func (r *Repository) writeMark(f *os.File) error {
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	_, _ = store.Lock(f)
 	_, err := f.WriteString(r.LockMark)
 	return err
 }
@@ -356,13 +349,13 @@ func (r *Repository) dropDeadLock(path string) bool {
 	if path == r.indexPath() {
 		return false
 	}
-	gone, err := dropMarked(path, isMark, func(err error) bool { return err != nil })
+	gone, err := dropMarked(path, isMark, func(_ bool, err error) bool { return err != nil })
 	return gone && err == nil
 }
 
 // dropMarked removes a lock with a mark, and reports whether it is gone. It keeps the lock if it cannot read it, if
-// isOwnMark rejects the mark, or if isAlive reports true for the result of flock(2) on it.
-func dropMarked(path string, isOwnMark func(text string) bool, isAlive func(error) bool) (gone bool, err error) {
+// isOwnMark rejects the mark, or if isAlive reports true for the result of store.Lock on it.
+func dropMarked(path string, isOwnMark func(text string) bool, isAlive func(held bool, err error) bool) (gone bool, err error) {
 	f, err := regularfile.Open(path + ".lock")
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist), nil
@@ -372,7 +365,7 @@ func dropMarked(path string, isOwnMark func(text string) bool, isAlive func(erro
 	if err != nil || !isOwnMark(string(text)) {
 		return false, nil
 	}
-	if isAlive(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
+	if isAlive(store.Lock(f)) {
 		return false, nil
 	}
 	if !isLockFile(f, path) { // its process has released it since it was opened

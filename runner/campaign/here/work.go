@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
@@ -255,10 +256,7 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, wait, fmt.Errorf("a process that an earlier start left does not end; kill it before you have the target run again, its log is %s", path))
 		defer cancel()
 	}
-	err = record.AwaitLock(ctx, func() (bool, error) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		return errors.Is(err, syscall.EWOULDBLOCK), err
-	})
+	err = store.Await(ctx, func() (bool, error) { return store.Lock(f) })
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = context.Cause(ctx)
 	}
