@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // SpaceError reports a copy of the checkout too large for the disk.
@@ -135,8 +136,8 @@ func (c *Checkout) ChangedFolders(folders []string, then time.Time) []string {
 func (c *Checkout) spaceError(dir string) error {
 	sizes, short := map[string]int64{}, &SpaceError{Dir: dir}
 	_ = filepath.WalkDir(c.Root(), func(at string, e fs.DirEntry, err error) error {
-		rel, outside := filepath.Rel(c.Root(), at)
-		if err != nil || outside != nil || !e.Type().IsRegular() {
+		rel, inside := pathname.Below(c.Root(), at)
+		if err != nil || !inside || !e.Type().IsRegular() {
 			if rel == ".git" {
 				return fs.SkipDir
 			}

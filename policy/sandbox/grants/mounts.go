@@ -227,7 +227,7 @@ func (p *Plan) parentMount(path string) (parent stage.Mount, between []string) {
 // mountOnThemselves mounts folders inside the writable mount on themselves.
 func (p *Plan) mountOnThemselves(writable stage.Mount, folders []string) {
 	for _, dir := range folders {
-		if rel, err := filepath.Rel(writable.Path, dir); err == nil {
+		if rel, isInside := pathname.Below(writable.Path, dir); isInside {
 			p.addSource(stage.Writable, dir, filepath.Join(writable.Source, rel))
 		}
 	}

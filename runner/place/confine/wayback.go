@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -50,11 +51,11 @@ func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
 func (s *Sandboxes) pathsToCheckout(ctx context.Context) (found []string, err error) {
 	tree, root := s.treeFolder(), withoutLinks(s.Root)
 	err = filepath.WalkDir(tree, func(path string, e fs.DirEntry, err error) error {
-		rel, outside := filepath.Rel(tree, path)
+		rel, inside := pathname.Below(tree, path)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil || outside != nil:
+		case err != nil || !inside:
 			return nil //nolint:nilerr // commands can't read it either
 		case rel == ".git" && e.IsDir():
 			return fs.SkipDir

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
@@ -127,7 +128,7 @@ func runDetailsSection(s *Source) document.Section {
 	f.add("Repository", document.Mono(v.Workspace.Repository))
 	f.addWords("Publish", v.Started.Publish)
 	if layers := v.Policy.Layers; len(layers) > 0 {
-		f.add("Layers", document.Sentence(strings.Join(layers[:min(len(layers), 20)], ", ")))
+		f.add("Layers", document.Sentence(clip.Some(layers, 20)))
 	}
 	if t := s.Timeline; t != nil {
 		f.addWords("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.FormatSeconds(t.ModelSeconds), transcript.FormatSeconds(t.CallSeconds), transcript.FormatSeconds(t.CheckSeconds)))
