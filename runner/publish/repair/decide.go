@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -53,7 +54,7 @@ func (a *Attempt) decide(ctx context.Context, head *forge.Commit) error {
 	case last.Attempt >= a.limits.Attempts:
 		a.listRemaining()
 		return a.stopWith(ctx, "repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
-			outcome.CountNoun(last.Attempt, "attempt"), a.limits.Attempts, pull, a.Pull.URL)
+			transcript.CountNoun(last.Attempt, "attempt"), a.limits.Attempts, pull, a.Pull.URL)
 	case a.limits.CostUSD > 0 && last.SpentUSD >= a.limits.CostUSD:
 		a.listRemaining()
 		return a.stopWith(ctx, "repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",

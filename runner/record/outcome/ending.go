@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -113,12 +112,4 @@ func Sentence(text string) string {
 		return text
 	}
 	return string(unicode.ToUpper(first)) + text[size:]
-}
-
-// CountNoun returns a number with its noun, such as "2 files".
-func CountNoun(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

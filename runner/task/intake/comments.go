@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
@@ -65,13 +65,13 @@ func isAfter(askedAt time.Time, times ...time.Time) bool {
 // warnOfComments warns about comments that the task lacks: too many, by untrusted authors, or too late.
 func (s *Source) warnOfComments(ref form.Issue, unread, untrusted, late int) {
 	if unread > 0 {
-		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.CountNoun(unread, "comment"), ref, forge.MaxComments)
+		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", transcript.CountNoun(unread, "comment"), ref, forge.MaxComments)
 	}
 	if untrusted > 0 {
-		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", outcome.CountNoun(untrusted, "comment"), ref)
+		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", transcript.CountNoun(untrusted, "comment"), ref)
 	}
 	if late > 0 {
-		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after the request.", outcome.CountNoun(late, "comment"), ref)
+		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after the request.", transcript.CountNoun(late, "comment"), ref)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/picture"
@@ -49,8 +50,8 @@ func (s *Source) FetchImages(ctx context.Context, t Task) (images []tools.NamedI
 		images = append(images, image)
 	}
 	if omitted > 0 {
-		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", outcome.CountNoun(omitted, "image"), maxImages)
-		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", outcome.CountNoun(omitted, "image"), maxImages))
+		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", transcript.CountNoun(omitted, "image"), maxImages)
+		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", transcript.CountNoun(omitted, "image"), maxImages))
 	}
 	return images, missing
 }

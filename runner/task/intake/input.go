@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -57,7 +58,7 @@ func (s *Source) addInput(t Task, texts taskInput, place string) (Task, error) {
 	removed.Add(removedInParts)
 	if removed.Any() {
 		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", place,
-			outcome.CountNoun(removed.Characters, "invisible character"), outcome.CountNoun(removed.Comments, "HTML comment"))
+			transcript.CountNoun(removed.Characters, "invisible character"), transcript.CountNoun(removed.Comments, "HTML comment"))
 	}
 	return t, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools/code"
 )
@@ -217,5 +217,5 @@ func showChange(p cli.Process, r record.Result) {
 		}
 		p.Print("  %s %s %s", f.Status, markdown.FileName(f.Path), size)
 	}
-	p.Print("  %s, +%d -%d", outcome.CountNoun(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
+	p.Print("  %s, +%d -%d", transcript.CountNoun(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
 }

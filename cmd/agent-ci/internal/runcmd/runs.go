@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/runs"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -202,7 +202,7 @@ func pruneRuns(p cli.Process, machine runs.Store, o runs.PruneOptions) error {
 			status = cli.ExitFailed
 		}
 	}
-	p.Print("%s %s, %s", verb, outcome.CountNoun(count, "run"), formatSize(bytes))
+	p.Print("%s %s, %s", verb, transcript.CountNoun(count, "run"), formatSize(bytes))
 	return cli.Exit(status, nil)
 }
 
