@@ -91,8 +91,7 @@ func TestCheckOutKnownKeepsConcurrentChanges(t *testing.T) {
 	c.Write("README", "mine, too\n")
 	before := c.Files()
 	_, err := c.work.CheckOutKnown(t.Context(), c.id("second^{tree}"), changes, stats)
-	var changed *worktree.ChangedError
-	if !errors.As(err, &changed) || changed.PartlyWritten {
+	if changed, is := errors.AsType[*worktree.ChangedError](err); !is || changed.PartlyWritten {
 		t.Errorf("a file that was written meanwhile: %v", err)
 	} else {
 		must.Same(t, []string{"README"}, changed.Paths, "changed")
