@@ -132,7 +132,7 @@ var roomKnows = map[string][]string{
 	"gitops/find":                 nil,
 	"gitops/editformat":           {"gitops/charset", "gitops/find", "gitops/v4a"},
 	"gitops/v4a/tree":             {"gitops/charset", "gitops/v4a"},
-	"gitops/guard":                {"gitops/internal/program", "gitops/internal/regularfile"},
+	"gitops/guard":                {"gitops/internal/program", "gitops/internal/regularfile", "policy/outside"},
 	"gitops/internal/index":       nil,
 	"gitops/internal/objects":     {"gitops/internal/index", "gitops/internal/regularfile"},
 	"gitops/internal/program":     {"policy/outside"},

@@ -85,10 +85,11 @@ func (c *configurations) readOrHide(files ...string) error {
 	return nil
 }
 
-// userConfigurations lists the git configuration files outside the repository, the system's first.
-func (c Checkout) userConfigurations() []string {
+// userConfigurations lists the git configuration files outside the repository, the system's first. homes
+// lists the user's home folders.
+func (c Checkout) userConfigurations(homes []string) []string {
 	files := []string{systemConfiguration}
-	for _, home := range c.Homes {
+	for _, home := range homes {
 		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config"))
 	}
 	if dir := c.variable("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {

@@ -9,26 +9,15 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// Checkout describes a work tree, its user, and what commands may write.
+// Checkout describes a work tree and its user.
 type Checkout struct {
 	Root          string   // of the work tree
-	Writable      []string // folders that commands may write to, links resolved
 	OwnRepository bool     // commands own the repository and may change anything in it
 	Home          string   // the user's home folder
-	Homes         []string // the user's home folders by all their names, possibly including Home
 	Environ       []string // environment of the user's git
-}
-
-// Restrictions lists what a sandbox must do to the git files of a checkout. Paths are absolute.
-type Restrictions struct {
-	ReadOnly    []string          // git's folders, and .git if it is a file
-	Cleaned     map[string][]byte // by configuration file of the repository with credentials: the content without them
-	UserCleaned map[string][]byte // the same for other configuration files
-	Remedy      string            // start of a sentence that tells the user what to do if the sandbox cannot replace the Cleaned files
-	Secret      []string          // files that commands may not read
-	Variables   map[string]string // environment variables that point git to other files in place of secret and cleaned ones
 }
 
 // CheckoutError reports a git folder that cannot be protected from commands.
@@ -40,30 +29,31 @@ type CheckoutError struct {
 func (e *CheckoutError) Error() string { return e.What + "; " + e.Remedy }
 
 // Restrictions inspects the current files. It returns a *CheckoutError if commands could replace
-// the repository.
-func (c Checkout) Restrictions() (Restrictions, error) {
+// the repository. writable lists the folders that commands may write to, links resolved, and homes the
+// user's home folders by all their names, possibly including Home.
+func (c Checkout) Restrictions(writable, homes []string) (outside.Restrictions, error) {
 	root, err := filepath.EvalSymlinks(c.Root)
 	if err != nil {
-		return Restrictions{}, fmt.Errorf("find the workspace: %w", err)
+		return outside.Restrictions{}, fmt.Errorf("find the workspace: %w", err)
 	}
 	l := layout{}
 	if !c.OwnRepository {
 		if l, err = layoutOf(root); err != nil {
-			return Restrictions{}, err
+			return outside.Restrictions{}, err
 		}
 	}
 	own := &configurations{cleaned: make(map[string][]byte)}
 	if err := own.read(l.configurations()...); err != nil {
-		return Restrictions{}, err
+		return outside.Restrictions{}, err
 	}
-	if err := c.requireProtected(root, l); err != nil {
-		return Restrictions{}, err
+	if err := requireProtected(root, l, writable); err != nil {
+		return outside.Restrictions{}, err
 	}
 	user := &configurations{cleaned: make(map[string][]byte)}
-	if err := user.readOrHide(c.userConfigurations()...); err != nil {
-		return Restrictions{}, err
+	if err := user.readOrHide(c.userConfigurations(homes)...); err != nil {
+		return outside.Restrictions{}, err
 	}
-	return Restrictions{
+	return outside.Restrictions{
 		ReadOnly: l.folders(), Cleaned: own.cleaned, UserCleaned: user.cleaned,
 		Remedy: "Check out without credentials (actions/checkout: persist-credentials: false)",
 		Secret: append(own.secret, user.secret...), Variables: c.variables(user),

@@ -27,9 +27,9 @@ func TestListsRestrictions(t *testing.T) {
 		must.Write(t, in(name), content)
 	}
 	held, err := Checkout{
-		Root: in("work"), Writable: []string{in("work")}, Home: in("home"), Homes: []string{in("home")},
+		Root: in("work"), Home: in("home"),
 		Environ: []string{"XDG_CONFIG_HOME=" + in("elsewhere"), "XDG_CONFIG_HOME=" + in("xdg"), "GIT_CONFIG_GLOBAL=" + in("home/global"), "GIT_CONFIG_SYSTEM=/dev/null"},
-	}.Restrictions()
+	}.Restrictions([]string{in("work")}, []string{in("home")})
 	orPanic(err)
 	must.Same(t, []string{in("work/.git"), in("main/.git/worktrees/w"), in("main/.git")}, held.ReadOnly)
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestListsRestrictions(t *testing.T) {
 	}
 	must.Same(t, in("home/.gitconfig"), held.Variables["GIT_CONFIG_GLOBAL"], "git is led to")
 	orPanic(os.Remove(in("home/.gitconfig")))
-	held, err = Checkout{Root: in("home"), Home: in("home"), Homes: []string{in("home")}, Environ: []string{"XDG_CONFIG_HOME=" + in("xdg")}}.Restrictions()
+	held, err = Checkout{Root: in("home"), Home: in("home"), Environ: []string{"XDG_CONFIG_HOME=" + in("xdg")}}.Restrictions(nil, []string{in("home")})
 	orPanic(err)
 	if len(held.ReadOnly) > 0 || len(held.Cleaned) > 0 || held.Variables["GIT_CONFIG_GLOBAL"] != os.DevNull {
 		t.Errorf("without a repository: %+v", held)
@@ -72,7 +72,7 @@ func TestHidesInvalidConfigurations(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			must.Write(t, filepath.Join(dir, ".git/config"), c.content)
-			must.Fail(t, c.want, must.Err((Checkout{Root: dir}).Restrictions()))
+			must.Fail(t, c.want, must.Err((Checkout{Root: dir}).Restrictions(nil, nil)))
 			must.Fail(t, c.want, must.Err(Credentials(dir)))
 		})
 	}

@@ -14,14 +14,14 @@ import (
 // leads to. A read-only file can be replaced by renaming its folder. So all git folders must be
 // outside folders that commands can write to, except .git itself: that is a mount, or compared
 // afterwards.
-func (c Checkout) requireProtected(root string, l layout) error {
+func requireProtected(root string, l layout, writable []string) error {
 	if l == (layout{}) {
 		return nil
 	}
 	for _, path := range pathsToRepository(l.dotGit) {
 		places, _ := program.Trail(path)
 		for _, place := range places {
-			if c.isReplaceable(place, root, l.dotGit) {
+			if isReplaceable(place, root, l.dotGit, writable) {
 				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
 				if place != root && pathname.IsInAny(root, place) {
 					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
@@ -35,8 +35,8 @@ func (c Checkout) requireProtected(root string, l layout) error {
 
 // isReplaceable reports whether commands could replace the file or folder place. They cannot rename
 // the root of a folder that they may write to.
-func (c Checkout) isReplaceable(place, root, dotGit string) bool {
-	for _, folder := range c.Writable {
+func isReplaceable(place, root, dotGit string, writable []string) bool {
+	for _, folder := range writable {
 		held := pathname.IsInAny(root, folder) && (place == root || pathname.IsInAny(place, dotGit))
 		if place != folder && pathname.IsInAny(place, folder) && !held {
 			return true

@@ -92,11 +92,11 @@ func TestRefusesUnprotectableGitFolders(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			base := realTempDir(t)
 			c.make(t, base)
-			checkout := Checkout{Root: filepath.Join(base, "ws"), Writable: []string{filepath.Join(base, "ws")}}
+			writable := []string{filepath.Join(base, "ws")}
 			for _, name := range c.writable {
-				checkout.Writable = append(checkout.Writable, filepath.Join(base, name))
+				writable = append(writable, filepath.Join(base, name))
 			}
-			_, err := checkout.Restrictions()
+			_, err := Checkout{Root: writable[0]}.Restrictions(writable, nil)
 			var refused *CheckoutError
 			want := strings.ReplaceAll(c.want, "BASE", base)
 			switch {
@@ -111,7 +111,7 @@ func TestRefusesUnprotectableGitFolders(t *testing.T) {
 		base := realTempDir(t)
 		repositoryAt(t, base, "deep/ws/.git")
 		root := filepath.Join(base, "deep/ws")
-		_, err := Checkout{Root: root, Writable: []string{root, base}}.Restrictions()
+		_, err := Checkout{Root: root}.Restrictions([]string{root, base}, nil)
 		var refused *CheckoutError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "reached through "+base+"/deep,") || !strings.Contains(refused.Remedy, "narrower folders") {
 			t.Errorf("got %#v", err)

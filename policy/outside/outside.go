@@ -1,6 +1,6 @@
 // Package outside starts every program outside a sandbox. Each place that starts one declares a
-// Use, listed in docs/internals/security.md. The package knows neither repositories nor runs nor
-// sandboxes.
+// Use, listed in docs/internals/security.md. Restrictions protects the files of such programs from
+// commands. The package knows neither repositories nor runs nor sandboxes.
 package outside
 
 import (

@@ -114,7 +114,7 @@ func runOuter() {
 	defer stop()
 	o.Options.disabledLayers = o.Without
 	o.Options.Environ = os.Environ()
-	o.Options.Restrictions = heldOfGit(o.Options.Folders)
+	o.Options.Outside = heldOfGit(o.Options.Folders)
 	if o.World.Host != "" && !o.World.Bare {
 		o.Options.Network, o.Options.Serve = NetworkProxied, o.serveHost()
 	}

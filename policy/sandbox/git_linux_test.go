@@ -13,11 +13,8 @@ import (
 )
 
 // heldOfGit has a sandbox hold what a run has it hold of git.
-func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Restrictions, error) {
-	return func(writable, homes []string) (grants.Restrictions, error) {
-		held, err := guard.Checkout{Root: f.Workspace, Writable: writable, Home: f.Home, Homes: homes, Environ: f.Environ}.Restrictions()
-		return grants.Restrictions(held), err
-	}
+func heldOfGit(f grants.Folders) guard.Checkout {
+	return guard.Checkout{Root: f.Workspace, Home: f.Home, Environ: f.Environ}
 }
 
 // The repository that is worked in is read by git as ever, in every tier.
@@ -60,7 +57,7 @@ func TestLandlockRefusesGitCredentials(t *testing.T) {
 	o := newOptions(t)
 	put(t, filepath.Join(o.Workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
 	o.disabledLayers = []string{layerNamespaces}
-	o.Restrictions = heldOfGit(o.Folders)
+	o.Outside = heldOfGit(o.Folders)
 	_, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "). Check out without credentials (actions/checkout: persist-credentials: false), allow") {
 		t.Errorf("got %v", err)

@@ -35,7 +35,7 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	if change != nil {
 		change(&o)
 	}
-	o.Restrictions = heldOfGit(o.Folders)
+	o.Outside = heldOfGit(o.Folders)
 	box, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
 		sandboxtest.SkipUnlessOffered(t, tier, err)

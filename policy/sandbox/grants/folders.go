@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // Mode limits the changes of commands.
@@ -59,9 +61,9 @@ type Folders struct {
 	// RemoveHidden removes hidden files from the overlay instead of covering them. The overlay must have
 	// no other use.
 	RemoveHidden bool
-	// Restrictions returns further files that commands must not change, or not see unchanged. It gets
-	// the writable and home folders with resolved links. It is called for each plan and may be nil.
-	Restrictions func(writable, homes []string) (Restrictions, error) `json:"-"`
+	// Outside has further files that commands must not change, or not see unchanged. It is asked for each
+	// plan and may be nil.
+	Outside Restricter `json:"-"`
 	// Replacements maps paths to the content that commands see there, even at hidden paths. A file that
 	// is missing outside is only shown in Home. It requires namespaces.
 	Replacements map[string][]byte
@@ -89,19 +91,10 @@ type Folders struct {
 	OperatorVariables []string // names of variables set by the operator, which keep their values
 }
 
-// Restrictions restricts the access to files that programs outside of the sandbox use, such as git's
-// configuration. Paths are absolute.
-type Restrictions struct {
-	ReadOnly []string // folders and files that commands may read and not change
-	// Cleaned maps files of ReadOnly that contain credentials to the content that commands see.
-	// UserCleaned does the same for files of the user and the system.
-	Cleaned, UserCleaned map[string][]byte
-	// Remedy is what to do if cleaned content cannot be shown, as the beginning of a sentence.
-	Remedy string
-	Secret []string // files hidden from commands
-	// Variables maps names of variables to files, for sandboxes without mounts. The variable gets the
-	// path of the file's cleaned copy in UserCleaned, or of the file itself.
-	Variables map[string]string
+// Restricter knows files that programs outside of the sandbox use.
+type Restricter interface {
+	// Restrictions gets the folders that commands may write to and their home folders, with resolved links.
+	Restrictions(writable, homes []string) (outside.Restrictions, error)
 }
 
 // Check returns an error for an unknown mode or a relative path.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
 // folders are those of a workspace, a home folder and a scratch folder, links
@@ -114,17 +115,22 @@ func TestPlanRefusesInvalidGrants(t *testing.T) {
 	}
 }
 
+// asked keeps what it is asked with.
+type asked struct{ writable, homes []string }
+
+func (a *asked) Restrictions(writable, homes []string) (outside.Restrictions, error) {
+	*a = asked{writable, homes}
+	return outside.Restrictions{}, os.ErrDeadlineExceeded
+}
+
 // What is held is asked of who knows it, with what commands may write to.
 func TestRestrictionsGetWritableFolders(t *testing.T) {
 	base, f := folders(t, map[string]string{"real/file": "x"})
 	link(t, "real", filepath.Join(base, "link"))
 	f.Writable = []string{filepath.Join(base, "link")}
-	var writable, homes []string
-	f.Restrictions = func(w, h []string) (Restrictions, error) {
-		writable, homes = w, h
-		return Restrictions{}, os.ErrDeadlineExceeded
-	}
+	a := &asked{}
+	f.Outside = a
 	must.Is(t, os.ErrDeadlineExceeded, must.Err(NewPlan(f)))
-	must.Same(t, []string{f.Workspace, filepath.Join(base, "real")}, writable)
-	must.Same(t, true, slices.Contains(homes, f.Home), f.Home, "is not among the homes", homes)
+	must.Same(t, []string{f.Workspace, filepath.Join(base, "real")}, a.writable)
+	must.Same(t, true, slices.Contains(a.homes, f.Home), f.Home, "is not among the homes", a.homes)
 }

@@ -51,7 +51,7 @@ func TestLandlockGrantsOnlyPlannedPaths(t *testing.T) {
 	settings := filepath.Join(f.Home, "settings")
 	f.Writable, f.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "store/secret")}
 	f.BorrowedFolders = map[string]string{filepath.Join(f.Workspace, "place"): filepath.Join(base, "store")}
-	f.Restrictions = held(Restrictions{UserCleaned: map[string][]byte{settings: []byte("y")}, Variables: map[string]string{"SETTINGS": settings, "OTHER": "/dev/null"}})
+	f.Outside = held{UserCleaned: map[string][]byte{settings: []byte("y")}, Variables: map[string]string{"SETTINGS": settings, "OTHER": "/dev/null"}}
 	p, l := grantsOf(t, f)
 	for path, want := range map[string]bool{
 		f.Workspace: true, filepath.Join(base, "store/a"): true, filepath.Join(base, "store"): false, filepath.Join(base, "store/secret"): false,
@@ -105,15 +105,14 @@ func TestLandlockRefusesInseparableSecrets(t *testing.T) {
 			"WORKSPACE/secret lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there",
 		}},
 		{"a file that is to be cleaned", func(f *Folders) {
-			f.Restrictions = held(Restrictions{Cleaned: map[string][]byte{filepath.Join(f.Workspace, "secret"): nil}, Remedy: "Clean it"})
+			f.Outside = held{Cleaned: map[string][]byte{filepath.Join(f.Workspace, "secret"): nil}, Remedy: "Clean it"}
 		}, InseparableError{"WORKSPACE/secret holds credentials, and without namespaces they can't be kept from commands", "Clean it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, f := folders(t, map[string]string{"workspace/secret": "x"})
 			c.change(&f)
-			p, err := NewPlan(f)
-			must.Do(t, err)
-			_, err = p.Landlock()
+			p := must.Get(NewPlan(f))(t)
+			_, err := p.Landlock()
 			var got *InseparableError
 			if !errors.As(err, &got) {
 				t.Fatalf("got %v", err)

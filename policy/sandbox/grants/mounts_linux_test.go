@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
@@ -26,8 +27,10 @@ func mountsOf(t *testing.T, f Folders) map[string]stage.Mount {
 }
 
 // held has a workspace hold some of its files and some of the user's.
-func held(h Restrictions) func(writable, homes []string) (Restrictions, error) {
-	return func([]string, []string) (Restrictions, error) { return h, nil }
+type held outside.Restrictions
+
+func (h held) Restrictions(_, _ []string) (outside.Restrictions, error) {
+	return outside.Restrictions(h), nil
 }
 
 func wantKinds(t *testing.T, mounts map[string]stage.Mount, want map[string]stage.MountKind) {
@@ -56,10 +59,10 @@ func TestModeDecidesWorkspaceMount(t *testing.T) {
 func TestMountsApplyRestrictions(t *testing.T) {
 	_, f := folders(t, map[string]string{"workspace/kept/settings": "token = x\n", "workspace/kept/other": "x", "home/settings": "token = y\n", "workspace/store": "z"})
 	settings, user, store := filepath.Join(f.Workspace, "kept/settings"), filepath.Join(f.Home, "settings"), filepath.Join(f.Workspace, "store")
-	f.Restrictions = held(Restrictions{
+	f.Outside = held{
 		ReadOnly: []string{filepath.Join(f.Workspace, "kept")}, Secret: []string{store, filepath.Join(f.Workspace, "missing")},
 		Cleaned: map[string][]byte{settings: []byte("token\n")}, UserCleaned: map[string][]byte{user: []byte("user\n"), filepath.Join(f.Home, "missing"): nil},
-	})
+	}
 	mounts := mountsOf(t, f)
 	wantKinds(t, mounts, map[string]stage.MountKind{
 		filepath.Join(f.Workspace, "kept"): stage.Readable, settings: stage.Readable, user: stage.Readable, store: stage.Hidden,
@@ -157,6 +160,6 @@ func TestHidesSecretsBelowDevShm(t *testing.T) {
 	store, netrc := filepath.Join(f.Workspace, "store"), filepath.Join(f.Home, ".netrc")
 	beside := filepath.Join(shared, "beside")
 	must.Write(t, beside, "z")
-	f.Restrictions = held(Restrictions{Secret: []string{store, netrc, beside}})
+	f.Outside = held{Secret: []string{store, netrc, beside}}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{store: stage.Hidden, netrc: stage.Hidden, beside: ""})
 }

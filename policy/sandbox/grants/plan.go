@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
@@ -44,7 +45,7 @@ type hiddenPaths struct {
 
 // shownFiles lists files whose content commands see in another form, or must not change.
 type shownFiles struct {
-	restrictions        Restrictions
+	restrictions        outside.Restrictions
 	copies              map[string]string // the cleaned copies of Restrictions.Cleaned
 	userCopies          map[string]string // the cleaned copies of Restrictions.UserCleaned
 	replacements        map[string]string // paths seen by commands, with the file shown there
@@ -88,9 +89,9 @@ func newPlanOfSecrets(f Folders) (*Plan, error) {
 	if err := p.resolveGrants(); err != nil {
 		return nil, err
 	}
-	if f.Restrictions != nil {
+	if f.Outside != nil {
 		var err error
-		if p.restrictions, err = f.Restrictions(p.writable, f.homes()); err != nil {
+		if p.restrictions, err = f.Outside.Restrictions(p.writable, f.homes()); err != nil {
 			return nil, err
 		}
 	}

@@ -51,11 +51,11 @@ func viewedFolders(t *testing.T) (base string, p *Plan) {
 	})
 	link(t, "denied/file", filepath.Join(f.Workspace, "link"))
 	f.EarlierScratch, f.Writable, f.DenyRead = []string{filepath.Join(base, "first")}, []string{filepath.Join(base, "extra")}, []string{filepath.Join(f.Workspace, "denied")}
-	f.Restrictions = held(Restrictions{
+	f.Outside = held{
 		ReadOnly: []string{filepath.Join(f.Workspace, "settings")}, Secret: []string{filepath.Join(f.Workspace, "store")},
 		Cleaned:     map[string][]byte{filepath.Join(f.Workspace, "settings"): []byte("cleaned")},
 		UserCleaned: map[string][]byte{filepath.Join(f.Home, "settings"): []byte("user")},
-	})
+	}
 	p = must.Get(NewPlan(f))(t)
 	return base, p
 }

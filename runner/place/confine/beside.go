@@ -98,7 +98,7 @@ func (s *Sandboxes) OpenSidecar(ctx context.Context, box *sandbox.Sandbox, b Sid
 		defer o.Borrowed.Close()
 	}
 	o.Readable = append(o.Readable, b.ReadablePaths...)
-	o.Restrictions = gitRestrictions(o.Folders, o.Workspace != s.Root || o.Git != "") // at s.Root without o.Git is the base tree or an empty folder
+	o.Outside = gitFiles(o.Folders, o.Workspace != s.Root || o.Git != "") // at s.Root without o.Git is the base tree or an empty folder
 	if b.WithoutSetupFiles {
 		o.EarlierScratch = nil
 	}

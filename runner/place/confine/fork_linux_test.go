@@ -45,20 +45,15 @@ func forking(t *testing.T) forks {
 	if err := f.SettleConfinement(t.Context()); err != nil {
 		t.Skip(err)
 	}
-	var err error
-	if f.checkout, err = gitops.Open(t.Context(), gitops.Options{Dir: f.repo.Dir, Git: gittest.Program(t), State: t.TempDir()}); err != nil {
-		t.Fatal(err)
-	}
+	f.checkout = must.Get(gitops.Open(t.Context(), gitops.Options{Dir: f.repo.Dir, Git: gittest.Program(t), State: t.TempDir()}))(t)
 	t.Cleanup(func() { f.checkout.Close() })
-	if f.snapshot, err = f.checkout.Snapshot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.snapshot = must.Get(f.checkout.Snapshot(t.Context()))(t)
 	setup := f.open(t, Place{Scratch: SetupScratch})
 	f.run(t, setup, "mkdir made; echo setup >made/one")
 	f.in(t, setup, Place{Scratch: SetupScratch}, func(c *gitops.Checkout) {
-		f.snapshot, err = c.WithLayer(t.Context(), f.snapshot)
+		f.snapshot = must.Get(c.WithLayer(t.Context(), f.snapshot))(t)
 	})
-	must.Do(t, errors.Join(err, setup.Close()))
+	must.Do(t, setup.Close())
 	f.parent = f.open(t, AgentPlace())
 	return f
 }
@@ -94,8 +89,7 @@ func (f forks) in(t *testing.T, box *sandbox.Sandbox, p Place, do func(*gitops.C
 func (f forks) tree(t *testing.T, box *sandbox.Sandbox, p Place) (tree gitops.Tree) {
 	t.Helper()
 	f.in(t, box, p, func(c *gitops.Checkout) {
-		cs := must.Get(c.Changes(t.Context(), f.snapshot))(t)
-		tree = cs.Tree
+		tree = must.Get(c.Changes(t.Context(), f.snapshot))(t).Tree
 	})
 	return tree
 }

@@ -354,7 +354,7 @@ func (s *Sandboxes) fileAccess(p Place) grants.Folders {
 	if _, err := os.Lstat(earlier); err == nil && p.Scratch != SetupScratch {
 		f.EarlierScratch = []string{earlier}
 	}
-	f.Restrictions = gitRestrictions(f, f.Workspace != s.Root || f.Git != "")
+	f.Outside = gitFiles(f, f.Workspace != s.Root || f.Git != "")
 	return f
 }
 
@@ -430,16 +430,10 @@ func tokenPlace(file string) string {
 	return folder
 }
 
-// gitRestrictions returns a function that computes how to restrict commands' access to git's files, given
-// the folders that they may write to and their home folders. ownRepository means that the repository in the
-// workspace belongs to the commands alone.
-func gitRestrictions(f grants.Folders, ownRepository bool) func(writable, homes []string) (grants.Restrictions, error) {
-	c := guard.Checkout{Root: f.Workspace, OwnRepository: ownRepository, Home: f.Home, Environ: f.Environ}
-	return func(writable, homes []string) (grants.Restrictions, error) {
-		c.Writable, c.Homes = writable, homes
-		held, err := c.Restrictions()
-		return grants.Restrictions(held), err
-	}
+// gitFiles returns the checkout whose git files commands must not change. ownRepository means that the repository
+// in the workspace belongs to the commands alone.
+func gitFiles(f grants.Folders, ownRepository bool) guard.Checkout {
+	return guard.Checkout{Root: f.Workspace, OwnRepository: ownRepository, Home: f.Home, Environ: f.Environ}
 }
 
 // writableRoot returns the folder that a place's commands may write to.

@@ -55,8 +55,7 @@ func TestRunsShareTreePath(t *testing.T) {
 	path := first.treeFolder()
 
 	// It dies while a check has its path.
-	_, err := first.MoveTreeAside()
-	must.Do(t, err)
+	must.Do(t, must.Err(first.MoveTreeAside()))
 	makes(t, first, "check")
 	must.Do(t, first.private.path.lockFile.Close())
 	first.private.path = nil
