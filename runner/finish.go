@@ -62,9 +62,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	stop := r.endHooks(ctx, r.saveWork(ctx, cause))
 	late, cancel := r.endContext(ctx)
 	defer cancel()
-	for _, report := range e.AtEnd {
-		report(late, stop, e.publication())
-	}
+	r.ReportEnd(late, stop, e.publication())
 	end := e.runFinished(stop)
 	r.Record.StopHeartbeat() // writeEnd deletes its file with the working files
 	if !e.MayConclude() {    // a forced stop has abandoned the run

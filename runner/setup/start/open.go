@@ -182,17 +182,24 @@ func (s *Start) recordNewRun(ctx context.Context, o *Opened) error {
 	if o.Repair == nil {
 		return nil
 	}
-	if err := o.Repair.Begin(ctx); err != nil {
-		return err
+	err := o.Repair.Begin(ctx)
+	s.beganRepair = err == nil
+	return err
+}
+
+// ReportEnd reports the run's end in the comments that it began.
+func (s *Start) ReportEnd(ctx context.Context, stop *outcome.Stop, done publish.Publication) {
+	if s.beganComment {
+		s.concludeProgress(ctx, stop, done)
 	}
-	s.AtEnd = append(s.AtEnd, func(ctx context.Context, stop *outcome.Stop, done publish.Publication) {
-		pushed := ""
-		if done.Remote != "" {
-			pushed = done.Commit
-		}
-		o.Repair.Conclude(ctx, stop, s.Record.Cost(), pushed)
-	})
-	return nil
+	if !s.beganRepair {
+		return
+	}
+	pushed := ""
+	if done.Remote != "" {
+		pushed = done.Commit
+	}
+	s.Assignment.Repair.Conclude(ctx, stop, s.Record.Cost(), pushed)
 }
 
 // startProgressComment starts a progress comment on the issue or pull request with a number. It does nothing for
@@ -209,7 +216,7 @@ func (s *Start) startProgressComment(ctx context.Context, p *Place, number int, 
 		on.Earlier = earlier.ID
 	}
 	s.Watch.Comment(ctx, on)
-	s.AtEnd = append(s.AtEnd, s.concludeProgress)
+	s.beganComment = true
 }
 
 // concludeProgress adds the run's end to the progress comment.

@@ -3,7 +3,6 @@
 package start
 
 import (
-	"context"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -21,7 +20,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/publish/repair"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -54,8 +52,8 @@ type Found struct {
 	Hooks         *hooks.Hooks
 	Agent         *assembly.Agent // nil until makeAgent makes it
 	Resumed       bool            // whether run.resumed is written
-	// AtEnd has the reports to make at the run's end.
-	AtEnd []func(context.Context, *outcome.Stop, publish.Publication)
+
+	beganComment, beganRepair bool // a progress comment or a repair was begun, and is to be concluded
 }
 
 // Request is what the command line asks for.
