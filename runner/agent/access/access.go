@@ -83,7 +83,7 @@ func Problems(j *job.Job, env settings.Environment) (all []error) {
 // missing. learn receives each secret of the identity.
 func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn func(name, secret string)) error {
 	if m.Auth == "oidc" {
-		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
+		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env}, learn)
 		if err != nil {
 			return err
 		}

@@ -19,9 +19,6 @@ type Options struct {
 	// BaseURL is the API's address. Only OpenAI's is accepted; empty means OpenAI.
 	BaseURL string
 	Env     settings.Environment
-	// Learn receives each secret before it is used: the job's token, and each key.
-	// It is called from several goroutines.
-	Learn func(name, secret string)
 }
 
 // Identity is the workload identity of a run, which gets keys for the model's API. The first request fetches a key. It is
@@ -42,13 +39,14 @@ const (
 )
 
 // New returns the identity that the job and the environment describe. It uses no network. If a setting or the
-// token file is missing, the error is an outcome.Stop that names it.
-func New(o Options) (*Identity, error) {
+// token file is missing, the error is an outcome.Stop that names it. learn receives each secret before it is used:
+// the job's token, and each key. It is called from several goroutines.
+func New(o Options, learn func(name, secret string)) (*Identity, error) {
 	if !job.IsOpenAI(o.BaseURL) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "base_url",
 			"OPENAI_BASE_URL is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.")
 	}
-	i := &Identity{learn: o.Learn, provider: cmp.Or(o.Job.Provider, o.Env.Get(providerVariable)), account: cmp.Or(o.Job.ServiceAccount, o.Env.Get(accountVariable))}
+	i := &Identity{learn: learn, provider: cmp.Or(o.Job.Provider, o.Env.Get(providerVariable)), account: cmp.Or(o.Job.ServiceAccount, o.Env.Get(accountVariable))}
 	for _, setting := range []struct{ value, key, variable string }{
 		{i.provider, "model.identity.provider_id", providerVariable},
 		{i.account, "model.identity.service_account_id", accountVariable},

@@ -68,7 +68,7 @@ func TestReportsMissingSettings(t *testing.T) {
 		{"another port", named, "https://api.openai.com:8443/v1", asks, "for OpenAI's own API alone"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := New(Options{Job: test.job, BaseURL: test.base, Env: test.env, Learn: new(learned).learn})
+			got, err := New(Options{Job: test.job, BaseURL: test.base, Env: test.env}, new(learned).learn)
 			if test.words == "" {
 				must.Do(t, err)
 				if w := got.Workload(); w.IdentityProviderID != "idp" || w.ServiceAccountID != "svc" {
@@ -115,7 +115,7 @@ func TestRequestsTokenFromActions(t *testing.T) {
 			}))
 			defer server.Close()
 			known := new(learned)
-			i := must.Get(New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL + "/token?v=2", requestToken + "=ask"}, Learn: known.learn}))(t)
+			i := must.Get(New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL + "/token?v=2", requestToken + "=ask"}}, known.learn))(t)
 			got, err := i.GetToken(t.Context(), nil)
 			if test.kind == "" {
 				if err != nil || got != good {
@@ -133,9 +133,8 @@ func TestRequestsTokenFromActions(t *testing.T) {
 func TestFailsWithoutActions(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	i, err := New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL, requestToken + "=ask"}, Learn: new(learned).learn})
-	must.Do(t, err)
-	_, err = i.GetToken(t.Context(), nil)
+	i := must.Get(New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL, requestToken + "=ask"}}, new(learned).learn))(t)
+	_, err := i.GetToken(t.Context(), nil)
 	if failure, is := errors.AsType[*model.Failure](err); !is || !failure.Temporary() {
 		t.Errorf("err = %v", err)
 	}
@@ -144,7 +143,7 @@ func TestFailsWithoutActions(t *testing.T) {
 func TestRereadsTokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	must.Do(t, os.WriteFile(path, nil, 0o600))
-	i := must.Get(New(Options{Job: job.Identity{Provider: "idp", ServiceAccount: "svc", TokenFile: path}, Learn: new(learned).learn}))(t)
+	i := must.Get(New(Options{Job: job.Identity{Provider: "idp", ServiceAccount: "svc", TokenFile: path}}, new(learned).learn))(t)
 	for _, test := range []struct{ content, want, words string }{
 		{jwt(`{"a":1}`) + "\n", jwt(`{"a":1}`), ""},
 		{jwt(`{"a":2}`), jwt(`{"a":2}`), ""},

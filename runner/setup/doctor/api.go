@@ -96,7 +96,7 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, err error) {
 	m := &d.Model
 	m.KeyName = ""
-	jobIdentity, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.AddSecret})
+	jobIdentity, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ}, p.Record.AddSecret)
 	if err != nil { // examineReadiness reports it
 		return "", err
 	}
