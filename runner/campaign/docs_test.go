@@ -17,8 +17,7 @@ import (
 
 func page(t *testing.T) string {
 	t.Helper()
-	raw := must.Get(os.ReadFile("../../docs/reference/campaign.md"))(t)
-	return string(raw)
+	return string(must.Get(os.ReadFile("../../docs/reference/campaign.md"))(t))
 }
 
 // section is the text below a heading, up to the next one.
@@ -67,7 +66,7 @@ func TestLedgerEventsAreDocumented(t *testing.T) {
 		wantFields(t, string(kind), section(t, "#### "+string(kind)), each)
 	}
 	settled := section(t, "#### "+string(TypeSettled))
-	wantFields(t, "pull_request", settled, PullRequest{})
+	wantFields(t, "pull_request", settled, Report{}.PullRequest)
 	must.Same(t, len(eventHandlers), strings.Count(page(t), "\n#### "))
 }
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/campaign/spec"
-
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -29,7 +29,7 @@ func TestEncodeBoundsReport(t *testing.T) {
 		usd, tokens := 1234567.123456789, int64(1)<<40
 		return Report{
 			Target: strings.Repeat("k", 100), Template: strings.Repeat("0", 64), Attempt: 1 << 30, RunID: strings.Repeat("r", 60), Outcome: "changed", Reason: "pull_request", Message: message,
-			CostUSD: &usd, Tokens: &tokens, Commit: strings.Repeat("c", 64), Branch: strings.Repeat("b", 255), PullRequest: PullRequest{1 << 30, "https://ghe.example/" + strings.Repeat("u", 300), "created"},
+			CostUSD: &usd, Tokens: &tokens, Commit: strings.Repeat("c", 64), Branch: strings.Repeat("b", 255), PullRequest: record.PullRequest{Number: 1 << 30, URL: "https://ghe.example/" + strings.Repeat("u", 300), Operation: "created"},
 			Transcript: strings.Repeat("t", 64), Host: strings.Repeat("h", 64), Seconds: 0.001,
 		}
 	}

@@ -94,28 +94,21 @@ type PullState struct {
 
 // Report is the result of a target's run, as reported by its host.
 type Report struct {
-	Target      string      `json:"target"` // key
-	Template    string      `json:"template"`
-	Attempt     int         `json:"attempt"`
-	RunID       string      `json:"run_id,omitempty"`
-	Outcome     string      `json:"outcome"`
-	Reason      string      `json:"reason"`
-	Message     string      `json:"message,omitempty"`
-	CostUSD     *float64    `json:"cost_usd"` // null if unknown: the claim counts instead
-	Tokens      *int64      `json:"tokens"`   // likewise
-	Commit      string      `json:"commit,omitempty"`
-	Branch      string      `json:"branch,omitempty"`
-	PullRequest PullRequest `json:"pull_request"`
-	Transcript  string      `json:"transcript,omitempty"` // SHA-256 of its last line
-	Host        string      `json:"host,omitempty"`
-	Seconds     float64     `json:"seconds,omitempty"`
-}
-
-// PullRequest is a target's pull request.
-type PullRequest struct {
-	Number    int    `json:"number,omitempty"`
-	URL       string `json:"url,omitempty"`
-	Operation string `json:"operation,omitempty"` // created, updated, none
+	Target      string             `json:"target"` // key
+	Template    string             `json:"template"`
+	Attempt     int                `json:"attempt"`
+	RunID       string             `json:"run_id,omitempty"`
+	Outcome     string             `json:"outcome"`
+	Reason      string             `json:"reason"`
+	Message     string             `json:"message,omitempty"`
+	CostUSD     *float64           `json:"cost_usd"` // null if unknown: the claim counts instead
+	Tokens      *int64             `json:"tokens"`   // likewise
+	Commit      string             `json:"commit,omitempty"`
+	Branch      string             `json:"branch,omitempty"`
+	PullRequest record.PullRequest `json:"pull_request"`
+	Transcript  string             `json:"transcript,omitempty"` // SHA-256 of its last line
+	Host        string             `json:"host,omitempty"`
+	Seconds     float64            `json:"seconds,omitempty"`
 }
 
 // Ledger is the record of all campaigns. Only one process can have it open for writing.

@@ -169,7 +169,7 @@ func TestNextObeysRolloutAndBudget(t *testing.T) {
 	t.Run("open pull requests", func(t *testing.T) {
 		b := newBook(t, 4, func(c *spec.Campaign) { c.Budget.OpenPRs = 2 })
 		r := report(b.wave(2, WaitOpen)[0], "changed", "pull_request", 1)
-		r.PullRequest = PullRequest{Number: 7, Operation: "created"}
+		r.PullRequest.Number, r.PullRequest.Operation = 7, "created"
 		b.book(r)
 		b.wave(0, WaitOpen)
 		must.Do(b.t, b.RecordPull(b.campaign, r.Target, 7, "merged"))

@@ -36,7 +36,7 @@ func ReadReport(dir *record.Directory, claimed Claimed) (r Report, found bool, e
 	r = Report{
 		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, RunID: result.RunID, Outcome: string(result.Outcome), Reason: result.Reason, Message: markdown.Cut(result.Message, maxMessage),
 		Commit: result.HeadSHA, Branch: result.Branch, Transcript: result.TranscriptSHA256,
-		PullRequest: PullRequest(result.PullRequest),
+		PullRequest: result.PullRequest,
 	}
 	r.Host, _ = os.Hostname()
 	if start := record.StartTime(result.RunID); !start.IsZero() {
@@ -156,7 +156,7 @@ func isRun(root *os.Root, name string) bool {
 func LostReport(claimed Claimed, why error) Report {
 	return Report{
 		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, Outcome: string(outcome.InternalError), Reason: "no_result",
-		Message: fmt.Sprintf("The run left no result: %v.", why), PullRequest: PullRequest{Operation: "none"},
+		Message: fmt.Sprintf("The run left no result: %v.", why), PullRequest: record.PullRequest{Operation: "none"},
 	}
 }
 

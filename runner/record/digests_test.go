@@ -28,12 +28,9 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	for _, name := range []string{PatchFile, PackFile, "outputs/a.log", "changes/1.patch", ReportFile, PublishFile, "state/alive", "checkout/file"} {
 		must.Write(t, rec.Join(name), "of "+name)
 	}
-	if err := os.Remove(rec.Join(PublishFile)); err != nil { // made by who publishes the bundle
-		t.Fatal(err)
-	}
-	files, err := rec.Digests(t.Context())
-	must.Do(t, err)
-	err = rec.Begin(started)
+	must.Do(t, os.Remove(rec.Join(PublishFile))) // made by who publishes the bundle
+	files := must.Get(rec.Digests(t.Context()))(t)
+	err := rec.Begin(started)
 	if err == nil {
 		err = rec.Append(transcript.RunFinished{Outcome: "changed", Reason: "pushed", Message: "Done.", Files: files})
 	}

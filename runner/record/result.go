@@ -142,7 +142,7 @@ type ToolServer struct {
 type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
-	Operation string `json:"operation"` // created, updated, none
+	Operation string `json:"operation,omitempty"` // created, updated, none
 }
 
 // Feedback is the post on an issue or pull request (publish.as).

@@ -44,7 +44,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 		pull := must.Get(client.Repository("octo-org/widgets").CreatePullRequest(t.Context(), forge.NewPullRequest{Title: key, Head: "agent-ci/" + key, Base: "main"}))(t)
 		r := campaign.LostReport(claimed[i], context.Canceled)
 		r.Outcome, r.Commit, r.Branch = "changed", work.Git("rev-parse", "HEAD"), "agent-ci/"+key
-		r.PullRequest = campaign.PullRequest{Number: pull.Number, URL: pull.URL, Operation: "created"}
+		r.PullRequest.Number, r.PullRequest.URL, r.PullRequest.Operation = pull.Number, pull.URL, "created"
 		must.Get(ledger.Settle(c, r))(t)
 	}
 	repository.SetPullRequest(2, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })

@@ -31,8 +31,7 @@ func TestLedgerMatchesTestdata(t *testing.T) {
 func record(t *testing.T, dir string, c *spec.Campaign) {
 	t.Helper()
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
-	ledger, err := campaign.Open(dir, func() time.Time { return at })
-	must.Do(t, err)
+	ledger := must.Get(campaign.Open(dir, func() time.Time { return at }))(t)
 	defer ledger.Close()
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "5ab1", Made: at, Limits: campaign.Claim{USD: 2, Tokens: 1_500_000}, Claim: campaign.Claim{USD: 2.5, Tokens: 2_000_000}}
 	for i := range 40 {
@@ -62,8 +61,7 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 	for round := 0; round < 7; round++ {
 		at = at.Add(20 * time.Minute)
 		next, _ := ledger.Next(at, c, plan, 4)
-		claimed, err := ledger.Claim(c, plan, next, "")
-		must.Do(t, err)
+		claimed := must.Get(ledger.Claim(c, plan, next, ""))(t)
 		if round == 6 { // they run yet
 			break
 		}
@@ -74,7 +72,8 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 			r.RunID, r.Target, r.Template, r.Attempt, r.CostUSD, r.Tokens = fmt.Sprintf("run-%d", number), claim.Target.Key, claim.Template, claim.Attempt, &usd, &tokens
 			if r.Outcome == string(outcome.Changed) {
 				r.Commit, r.Branch = fmt.Sprintf("%040d", number), "agent-ci/"+claim.Target.Key
-				r.PullRequest = campaign.PullRequest{Number: 100 + number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", claim.Target.Repository, 100+number), Operation: "created"}
+				r.PullRequest.Number, r.PullRequest.Operation = 100+number, "created"
+				r.PullRequest.URL = fmt.Sprintf("https://github.com/%s/pull/%d", claim.Target.Repository, 100+number)
 			}
 			must.Get(ledger.Settle(c, r))(t)
 			if number == 6 {

@@ -44,10 +44,10 @@ func status(targets int) campaign.Status {
 			Target: campaign.Target{Key: text, Repository: "octo-org/" + text, Issue: i % 3, Path: text, Blocker: text}, Class: classes[i%len(classes)], Attempts: 1, Since: &at,
 			Report: &campaign.Report{
 				RunID: text, Outcome: "internal_error", Reason: text, Message: text, CostUSD: known(0.25), Tokens: known(int64(7)), Commit: text,
-				PullRequest: campaign.PullRequest{Number: i + 1, URL: "https://evil.example/octo-org/widgets/pull/1"},
 			},
 			Pull: &campaign.PullState{Number: i + 1, State: "open"},
 		}
+		row.Report.PullRequest.Number, row.Report.PullRequest.URL = i+1, "https://evil.example/octo-org/widgets/pull/1"
 		if i%2 == 0 {
 			row.Repository = "octo-org/widgets"
 		}
