@@ -1,9 +1,7 @@
 package main_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -42,32 +40,14 @@ type jobFile struct {
 }
 
 func (j jobFile) job(ts *testscript.TestScript) forgetest.Job {
-	job := forgetest.Job{Name: j.Name, Status: j.Status, Conclusion: j.Conclusion, Runner: j.Runner, LogExpired: j.Expired}
+	job := forgetest.Job{Name: j.Name, Status: j.Status, Conclusion: j.Conclusion, Runner: j.Runner, LogBytes: j.LogBytes, LogExpired: j.Expired}
 	if j.Log != "" {
 		job.Log = ts.ReadFile(j.Log)
-	}
-	if j.LogBytes > 0 {
-		text := []byte(job.Log)
-		job.LogFrom = func() io.Reader {
-			return io.MultiReader(io.LimitReader(&repeated{text: text}, j.LogBytes), bytes.NewReader(text))
-		}
 	}
 	for _, s := range j.Steps {
 		job.Steps = append(job.Steps, forgetest.Step{Name: s.Name, Conclusion: s.Conclusion, Started: s.Started, Completed: s.Completed})
 	}
 	return job
-}
-
-// repeated is a text again and again.
-type repeated struct {
-	text []byte
-	at   int
-}
-
-func (r *repeated) Read(p []byte) (int, error) {
-	n := copy(p, r.text[r.at:])
-	r.at = (r.at + n) % len(r.text)
-	return n, nil
 }
 
 // tipOf is the commit of a branch of the forge, or what is a commit already.

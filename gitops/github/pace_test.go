@@ -40,8 +40,7 @@ func TestCreatesContentAtForgePace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pace")
 	var clients []*Client
 	for range 4 {
-		c := must.Get(New(Options{APIURL: server.APIURL, Token: server.Token, Clock: clock, Pace: file}))(t)
-		clients = append(clients, c)
+		clients = append(clients, must.Get(New(Options{APIURL: server.APIURL, Token: server.Token, Clock: clock, Pace: file}))(t))
 	}
 	began := clock.Now()
 	for n := range 600 {

@@ -20,8 +20,7 @@ func privately(t *testing.T, addresses string, hosts ...string) func(*Options) {
 	t.Helper()
 	list := must.Get(reach.ParseList([]string{"*.example.org"}))(t)
 	for _, host := range hosts {
-		e := must.Get(reach.ParsePrivate(host))(t)
-		list = append(list, e)
+		list = append(list, must.Get(reach.ParsePrivate(host))(t))
 	}
 	var all []netip.Addr
 	for text := range strings.FieldsSeq(addresses) {

@@ -91,8 +91,7 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 func made(t testing.TB, c credential.Credential, hosts ...string) credential.Credential {
 	t.Helper()
 	for _, host := range hosts {
-		scope := must.Get(credential.ParseScope(host))(t)
-		c.Scopes = append(c.Scopes, scope)
+		c.Scopes = append(c.Scopes, must.Get(credential.ParseScope(host))(t))
 	}
 	return c
 }

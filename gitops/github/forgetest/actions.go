@@ -3,7 +3,6 @@ package forgetest
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -35,8 +34,7 @@ type Job struct {
 	Runner     string
 	Steps      []Step
 	Log        string
-	// LogFrom replaces Log. It is for very long logs.
-	LogFrom    func() io.Reader
+	LogBytes   int64 // to which Log is repeated before its end; 0 for a log without repetition
 	LogExpired bool
 	// LogAt is the URL to which a request for the log is redirected. "" means the forge's own
 	// store, which is outside its API.

@@ -128,8 +128,8 @@ func (f *Forge) readStored(path string) io.Reader {
 			for _, job := range w.jobs {
 				switch {
 				case path != job.storedAt():
-				case job.LogFrom != nil:
-					return job.LogFrom()
+				case job.LogBytes > 0:
+					return io.MultiReader(io.LimitReader(&repeated{text: []byte(job.Log)}, job.LogBytes), strings.NewReader(job.Log))
 				default:
 					return strings.NewReader(job.Log)
 				}
@@ -137,4 +137,16 @@ func (f *Forge) readStored(path string) io.Reader {
 		}
 	}
 	return nil
+}
+
+// repeated is a text again and again.
+type repeated struct {
+	text []byte
+	at   int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	n := copy(p, r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
 }

@@ -150,9 +150,8 @@ func TestBoundsReplyBody(t *testing.T) {
 			ten := roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{Body: io.NopCloser(strings.NewReader("0123456789"))}, nil
 			})
-			resp, err := (&BoundedReplies{Base: ten, Limit: c.limit}).RoundTrip(nil)
-			must.Do(t, err)
-			_, err = io.ReadAll(resp.Body)
+			resp := must.Get((&BoundedReplies{Base: ten, Limit: c.limit}).RoundTrip(nil))(t)
+			_, err := io.ReadAll(resp.Body)
 			if wrong := errors.As(err, new(*http.MaxBytesError)); wrong != c.wrong || !wrong && err != nil {
 				t.Errorf("err = %v", err)
 			}

@@ -80,8 +80,7 @@ func TestSetup(t *testing.T) {
 			checks := checksOf(t, job.Job{Setup: c.steps})
 			must.Same(t, c.want, outcometest.Reason(checks.SetUp(t.Context())))
 			var ran []string
-			view := must.Get(checks.Record.View())(t)
-			for _, step := range view.Setup {
+			for _, step := range must.Get(checks.Record.View())(t).Setup {
 				ran = append(ran, step.Name)
 			}
 			if got := strings.Join(ran, " "); got != c.named || len(ran) != c.ran {

@@ -23,12 +23,9 @@ import (
 func equipped(t *testing.T, policy string, environ ...string) *Control {
 	t.Helper()
 	s, _ := recording(t)
-	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
-	must.Do(t, err)
-	s.Job, s.Environ = j, append(settings.Environment{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
-	if s.Credentials, err = settings.ReadCredentials(t.Context(), s.Environ, s.Job); err != nil {
-		t.Fatal(err)
-	}
+	s.Job = must.Get(job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")}))(t)
+	s.Environ = append(settings.Environment{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
+	s.Credentials = must.Get(settings.ReadCredentials(t.Context(), s.Environ, s.Job))(t)
 	must.Do(t, s.SetUpSecrets())
 	return s
 }

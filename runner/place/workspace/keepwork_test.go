@@ -88,15 +88,6 @@ func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 	must.Same(t, "", Folder(recordtest.New(t, "20260101T000000Z-00000000"), "/").KeepWork(t.Context(), RunEnd{}), "of a plain folder it tells")
 }
 
-func TestSavesWorkOnce(t *testing.T) {
-	repo := gittest.Seeded(t)
-	w, tree := working(t, repo.Dir)
-	work(tree)
-	taken := change(t, w)
-	must.Contain(t, w.KeepWork(t.Context(), RunEnd{Change: taken, Run: ends{}}), "as it was")
-	must.Same(t, "to be deleted\n", repo.Read("gone"), "it tells")
-}
-
 // A warning offers agent-ci resume only for a run that can resume.
 func TestOffersResumeOfWorkInTree(t *testing.T) {
 	for _, resumes := range []bool{true, false} {
@@ -121,12 +112,12 @@ func TestSavesWorkWithoutCheckout(t *testing.T) {
 			repo := gittest.Seeded(t)
 			w, tree := working(t, repo.Dir)
 			work(tree)
-			var taken *gitops.ChangeSet
+			end := RunEnd{Run: ends{w: w}}
 			if test.isSaved {
-				taken = change(t, w)
+				end = RunEnd{Change: change(t, w), Run: ends{}} // which is not taken again
 			}
 			must.Do(t, os.Rename(repo.Dir, repo.Dir+"-moved"))
-			note := w.KeepWork(t.Context(), RunEnd{Change: taken, Run: ends{w: w}})
+			note := w.KeepWork(t.Context(), end)
 			must.Same(t, strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "TREE", w.tree.ChangesFolder()).Replace(test.note), note, "it tells")
 		})
 	}

@@ -167,9 +167,6 @@ func TestResumeFindsCheckout(t *testing.T) {
 }
 
 func TestRestoresWorkInFreshCheckout(t *testing.T) {
-	patched := func(w **Workspace) func(context.Context) error {
-		return func(context.Context) error { return os.WriteFile((*w).WorkDir("README"), []byte("patched\n"), 0o600) }
-	}
 	for name, test := range map[string]struct {
 		away   WorkPlace
 		readme string
@@ -189,7 +186,7 @@ func TestRestoresWorkInFreshCheckout(t *testing.T) {
 				t.Error("it does not count as on its way")
 			}
 			must.Do(t, os.WriteFile(w.WorkDir("by-setup"), nil, 0o600))
-			must.Do(t, w.MoveIn(t.Context(), WorkMove{From: test.away, Change: c.change, Untracked: true}, patched(&w)))
+			must.Do(t, w.MoveIn(t.Context(), WorkMove{From: test.away, Change: c.change, Untracked: true}, func(context.Context) error { return os.WriteFile(w.WorkDir("README"), []byte("patched\n"), 0o600) }))
 			if got := string(must.Get(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.WorkPendingHere() || WorkPending(c.Directory) {
 				t.Errorf("README is %q, on its way %v", got, w.WorkPendingHere())
 			}
@@ -211,8 +208,7 @@ func TestFailedRestoreStaysPending(t *testing.T) {
 		t.Error("work that is there counts as on its way")
 	}
 	must.Do(t, w.BeginMove(InPatches))
-	broken := func(context.Context) error { return fs.ErrClosed }
-	if err := w.MoveIn(t.Context(), WorkMove{From: InPatches}, broken); !errors.Is(err, fs.ErrClosed) || !w.WorkPendingHere() || !WorkPending(c.Directory) {
+	if err := w.MoveIn(t.Context(), WorkMove{From: InPatches}, func(context.Context) error { return fs.ErrClosed }); !errors.Is(err, fs.ErrClosed) || !w.WorkPendingHere() || !WorkPending(c.Directory) {
 		t.Errorf("%v, on its way %v", err, w.WorkPendingHere())
 	}
 	for name, change := range map[string]*transcript.Change{"no change": nil, "an empty change": {}} {

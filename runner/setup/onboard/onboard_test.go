@@ -22,8 +22,7 @@ const commit = "0123456789abcdef0123456789abcdef01234567"
 
 func content(t *testing.T, name string) string {
 	t.Helper()
-	raw := must.Get(embedded.ReadFile("starter/" + name + ".yml"))(t)
-	return string(raw)
+	return string(must.Get(embedded.ReadFile("starter/" + name + ".yml"))(t))
 }
 
 func TestPinsWorkflowsToBuild(t *testing.T) {
