@@ -36,9 +36,7 @@ const transcriptTrailer = "Agent-CI-Transcript"
 func (m Publisher) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
 	defer m.Record.BeginStep(record.PhasePublishing, "commit on "+p.Task.Branch)()
 	options := m.commitOptions(message, time.Now())
-	if p.Key != nil {
-		options.Sign = func(commit []byte) (string, error) { return p.Key.Sign(sshsig.Git, commit) }
-	}
+	options.Key = p.Key
 	commit, err := m.Workspace.Checkout().WriteCommit(ctx, p.Change, options)
 	if err != nil {
 		return "", fmt.Errorf("commit the change: %w", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/sshsig"
 )
 
 type Signature struct {
@@ -24,9 +25,7 @@ type Signature struct {
 type CommitOptions struct {
 	Message           string
 	Author, Committer Signature
-	// Sign returns the armored signature of a commit's text (gitformat-signature(5)). If it is nil,
-	// the commit is unsigned.
-	Sign func(commit []byte) (string, error)
+	Key               *sshsig.Key // signs the commit; nil for none
 }
 
 // WriteCommit writes a commit of a change set on its base and returns its id. It moves no branch:
@@ -46,7 +45,7 @@ func (s *Store) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptions)
 	return id.String(), nil
 }
 
-// Encode returns the text of a commit of a tree on a base, signed if o.Sign is set.
+// Encode returns the text of a commit of a tree on a base, signed if o.Key is set.
 func (o CommitOptions) Encode(tree Tree, base Base) ([]byte, error) {
 	commit := object.Commit{
 		Author: o.Author.object(), Committer: o.Committer.object(),
@@ -54,8 +53,8 @@ func (o CommitOptions) Encode(tree Tree, base Base) ([]byte, error) {
 		TreeHash:     tree.Hash(),
 		ParentHashes: []plumbing.Hash{plumbing.NewHash(base.SHA)},
 	}
-	if o.Sign != nil {
-		if err := sign(&commit, o.Sign); err != nil {
+	if o.Key != nil {
+		if err := sign(&commit, o.Key); err != nil {
 			return nil, fmt.Errorf("sign the commit: %w", err)
 		}
 	}
@@ -66,13 +65,13 @@ func (o CommitOptions) Encode(tree Tree, base Base) ([]byte, error) {
 	return text, nil
 }
 
-// sign adds a signature to commit. with signs its text.
-func sign(commit *object.Commit, with func([]byte) (string, error)) error {
+// sign adds a signature to commit (gitformat-signature(5)).
+func sign(commit *object.Commit, key *sshsig.Key) error {
 	text, err := objects.EncodeObject(commit.EncodeWithoutSignature)
 	if err != nil {
 		return err
 	}
-	commit.PGPSignature, err = with(text) // the header is called gpgsig for SSH too
+	commit.PGPSignature, err = key.Sign(sshsig.Git, text) // the header is called gpgsig for SSH too
 	return err
 }
 
