@@ -1,6 +1,9 @@
 package secrets
 
-import "strings"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 const (
 	// minFragmentedValue is the shortest value with a search for fragments, in bytes.
@@ -66,11 +69,13 @@ func (i *gramIndex[P]) add(gram uint64, place P) {
 
 // gram4 returns four bytes of text as a number.
 func gram4(text string, at int) uint64 {
-	return uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24
+	return uint64(binary.LittleEndian.Uint32([]byte(text[at : at+formGram])))
 }
 
 // gram8 returns eight bytes of text as a number.
-func gram8(text string, at int) uint64 { return gram4(text, at) | gram4(text, at+4)<<32 }
+func gram8(text string, at int) uint64 {
+	return binary.LittleEndian.Uint64([]byte(text[at : at+fragmentGram]))
+}
 
 // addForm indexes the first grams of a form. One of them is at an examined position of a text that contains
 // the form.
