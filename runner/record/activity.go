@@ -12,8 +12,11 @@ const (
 	PhasePublishing   Phase = "Publishing"
 )
 
-// StepObserver shows a step to the user until endStep is called. An empty phase means the current one.
-type StepObserver func(phase Phase, description string) (endStep func())
+// StepObserver shows steps to the user.
+type StepObserver interface {
+	// BeginActivity shows a step until endStep is called. An empty phase means the current one.
+	BeginActivity(phase Phase, description string) (endStep func())
+}
 
 // BeginStep shows a step to the user until endStep is called. It writes no event: the transcript has
 // the results of steps, not the steps.
@@ -21,5 +24,5 @@ func (r *Record) BeginStep(phase Phase, description string) (endStep func()) {
 	if r.StepObserver == nil {
 		return func() {}
 	}
-	return r.StepObserver(phase, r.Redact(description))
+	return r.StepObserver.BeginActivity(phase, r.Redact(description))
 }

@@ -40,7 +40,7 @@ func New(id string, req Request, given settings.Inputs, s Surroundings) *Start {
 	if !s.Quiet {
 		watch.Lines, watch.Terminal = s.Progress, s.Terminal
 	}
-	rec.StepObserver = watch.BeginActivity
+	rec.StepObserver = watch
 	return &Start{
 		Record: rec, Env: given.Env, Source: &settings.Source{Inputs: given, Warn: rec.Warn}, Watch: watch, Version: s.Version, Began: time.Now(),
 		Found: Found{Assignment: &Assignment{Request: &req}},
