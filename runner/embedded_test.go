@@ -67,11 +67,10 @@ func TestCallsRecordsAndReplaysEmbeddedTools(t *testing.T) {
 	if result.Outcome != outcome.NoChanges || times != 2 {
 		t.Fatalf("%s after %d calls: %s", result.Outcome, times, result.Message)
 	}
-	rec, err := replay.Open(o.Out, nil)
-	must.Do(t, err)
+	rec := must.Get(replay.Open(o.Out, nil))(t)
 	defer rec.Record.Close()
 	var outputs []string
-	_, err = rec.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
+	_, err := rec.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolFinished {
 			return nil
 		}

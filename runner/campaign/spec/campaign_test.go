@@ -78,9 +78,8 @@ func TestLoadAndSchemaRefuseInvalidCampaigns(t *testing.T) {
 }
 
 func TestReportsAllMistakesOfCampaign(t *testing.T) {
-	data, err := os.ReadFile("testdata/bad_campaign.yml")
-	must.Do(t, err)
-	_, err = Load("bad_campaign.yml", data, noFile)
+	data := must.Get(os.ReadFile("testdata/bad_campaign.yml"))(t)
+	_, err := Load("bad_campaign.yml", data, noFile)
 	golden.Compare(t, "testdata/bad_campaign.txt", fmt.Sprintln(err))
 }
 

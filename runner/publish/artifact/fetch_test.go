@@ -35,18 +35,15 @@ func honest(t *testing.T) map[string]string {
 	must.Do(t, rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`), RunPage: "https://github.com/octo/widgets/actions/runs/7"}))
 	must.Do(t, rec.Append(transcript.Workspace{Repository: "octo/widgets", BaseSHA: strings.Repeat("a", 40), Path: "."}))
 	must.Do(t, rec.Write(record.PatchFile, []byte("--- a\n")))
-	_, err := rec.MakeFolder(record.OutputsFolder)
-	must.Do(t, err)
+	must.Do(t, must.Err(rec.MakeFolder(record.OutputsFolder)))
 	must.Do(t, rec.Write("outputs/1.txt", []byte("out")))
-	_, err = rec.MakeFolder("extensions")
-	must.Do(t, err)
+	must.Do(t, must.Err(rec.MakeFolder("extensions")))
 	must.Do(t, rec.Write("extensions/docs.json", []byte("[]")))
 	must.Do(t, rec.Write("skills.json", []byte("{}")))
 	must.Do(t, rec.Write(record.ReportFile, []byte(evilPage)))
 	files := must.Get(rec.Digests(t.Context()))(t)
 	must.Do(t, rec.Append(transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files}))
-	view, err := rec.FoldEvents(nil)
-	must.Do(t, err)
+	view := must.Get(rec.FoldEvents(nil))(t)
 	result := record.ResultFromView(view)
 	result.TranscriptSHA256 = rec.Log().Head()
 	must.Do(t, rec.WriteJSON(record.ResultFile, result))
@@ -79,10 +76,7 @@ func pack(t testing.TB, files map[string]string, add func(*zip.Writer)) []byte {
 
 func entry(t testing.TB, w *zip.Writer, h *zip.FileHeader, content string) {
 	t.Helper()
-	to, err := w.CreateHeader(h)
-	must.Do(t, err)
-	_, err = to.Write([]byte(content))
-	must.Do(t, err)
+	must.Get(must.Get(w.CreateHeader(h))(t).Write([]byte(content)))(t)
 }
 
 // hub is a forge with a repository whose run 7 has artifacts.

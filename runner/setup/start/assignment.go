@@ -32,11 +32,22 @@ func (s *Start) withSettings(a Assignment, set *settings.Settings, ws *workspace
 // adoptSource makes a task source use these settings. It reads the files that they name from the commit of
 // ws.
 func (s *Start) adoptSource(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
-	source.Job, source.JobFile = &set.Job, set.File.Name
-	source.Prompt = func(ctx context.Context) (string, error) { return s.Source.ReadPrompt(ctx, ws.Commit(), set) }
-	source.ReadBesideJob = func(ctx context.Context, name string, limit int64) ([]byte, error) {
-		return s.Source.ReadBesideJobFile(ctx, ws.Commit(), set, name, limit)
-	}
+	source.Job, source.JobFile, source.JobFiles = &set.Job, set.File.Name, jobFiles{s.Source, set, ws}
+}
+
+// jobFiles reads what a job names from the commit of a workspace.
+type jobFiles struct {
+	source    *settings.Source
+	settings  *settings.Settings
+	workspace *workspace.Workspace
+}
+
+func (f jobFiles) ReadPrompt(ctx context.Context) (string, error) {
+	return f.source.ReadPrompt(ctx, f.workspace.Commit(), f.settings)
+}
+
+func (f jobFiles) ReadBesideJob(ctx context.Context, name string, limit int64) ([]byte, error) {
+	return f.source.ReadBesideJobFile(ctx, f.workspace.Commit(), f.settings, name, limit)
 }
 
 // recordedAssignment returns a recorded run's assignment without its results.

@@ -154,8 +154,7 @@ func TestHandlesForbiddenPermissionLookup(t *testing.T) {
 	for _, login := range []string{"octo", "mona"} {
 		fails["permission "+login] = &forge.Error{Kind: forge.Forbidden, Message: "must have push access"}
 	}
-	task, err := sourceOf(t, &server{issues: issues, fails: fails}, named("trusted"), "", "").Read(t.Context(), nil)
-	must.Do(t, err)
+	task := must.Get(sourceOf(t, &server{issues: issues, fails: fails}, named("trusted"), "", "").Read(t.Context(), nil))(t)
 	must.Same(t, []string{"issue author", "comment octo"}, authorsOf(task.Text))
 	must.Same(t, "forge_failed/forbidden", outcometest.End(must.Err(sourceOf(t, &server{issues: issues, fails: fails}, trusting(), "issues", labeled).Read(t.Context(), nil))))
 }

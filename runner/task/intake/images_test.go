@@ -1,8 +1,6 @@
 package intake_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,13 +21,7 @@ func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]e
 	data := toolstest.PNG(t, 3, 2)
 	on := &server{images: map[string][]byte{"https://forge/a.png": data, "https://forge/b.png": data, "https://forge/text": []byte("no image")}}
 	s := sourceOf(t, on, &job.Job{Task: job.Task{Prompt: "Greet.", Images: named, Attachments: "images"}}, "", "")
-	s.ReadBesideJob = func(_ context.Context, name string, limit int64) ([]byte, error) {
-		err, found := files[name]
-		if !found {
-			return bytes.Repeat([]byte("x"), int(limit)+1), nil
-		}
-		return data, err
-	}
+	s.JobFiles = &besideJob{images: files, image: data}
 	must.Do(t, s.Record.Make(t.TempDir(), nil))
 	t.Cleanup(s.Record.Close)
 	images, missing := s.FetchImages(t.Context(), task)

@@ -35,10 +35,15 @@ type Source struct {
 
 	repairHead *forge.Commit // of the pull request under repair; nil for another task
 
-	// Prompt returns the text of task.prompt or task.prompt_file.
-	Prompt func(ctx context.Context) (string, error)
+	JobFiles
+}
+
+// JobFiles reads what the job names.
+type JobFiles interface {
+	// ReadPrompt returns the text of task.prompt or task.prompt_file.
+	ReadPrompt(ctx context.Context) (string, error)
 	// ReadBesideJob reads a file of up to limit bytes. The path is relative to the job file.
-	ReadBesideJob func(ctx context.Context, name string, limit int64) ([]byte, error)
+	ReadBesideJob(ctx context.Context, name string, limit int64) ([]byte, error)
 }
 
 func (s *Source) eventRepository() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
@@ -92,7 +97,7 @@ func (s *Source) promptTask(ctx context.Context) (t Task, prompt string, err err
 		t.Source, t.Name = "job", "job "+s.JobFile
 	}
 	if s.Job.Task.Prompt != "" || s.Job.Task.PromptFile != "" {
-		prompt, err = s.Prompt(ctx)
+		prompt, err = s.ReadPrompt(ctx)
 	}
 	return t, prompt, err
 }

@@ -1,7 +1,6 @@
 package intake_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -32,7 +31,7 @@ func TestReadPrompt(t *testing.T) {
 		t.Errorf("%+v, %v", task, err)
 	}
 	unread := errors.New("no such file")
-	s.Prompt = func(context.Context) (string, error) { return "", unread }
+	s.JobFiles = &besideJob{job: s.Job, unread: unread}
 	must.Is(t, unread, must.Err(s.Read(t.Context(), nil)))
 }
 

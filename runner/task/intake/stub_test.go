@@ -136,8 +136,26 @@ func sourceOf(t *testing.T, on *server, j *job.Job, name, payload string) *intak
 	request := must.Get(e.Request(j))(t)
 	return &intake.Source{
 		Event: e, Request: request, Job: j, Forge: on, Target: on.Repository("o/r"), Permissions: intake.PermissionCache{}, Record: record.New("", nil), Publishes: true,
-		Prompt: func(context.Context) (string, error) { return j.Task.Prompt, nil },
+		JobFiles: &besideJob{job: j},
 	}
+}
+
+// besideJob has the job's prompt, and images beside it: other names are of a file that is too large.
+type besideJob struct {
+	job    *job.Job
+	unread error // of the prompt
+	images map[string]error
+	image  []byte
+}
+
+func (b *besideJob) ReadPrompt(context.Context) (string, error) { return b.job.Task.Prompt, b.unread }
+
+func (b *besideJob) ReadBesideJob(_ context.Context, name string, limit int64) ([]byte, error) {
+	err, found := b.images[name]
+	if !found {
+		return make([]byte, limit+1), nil
+	}
+	return b.image, err
 }
 
 // codesOf are the codes of warnings.
