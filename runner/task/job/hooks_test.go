@@ -98,3 +98,14 @@ func TestHooksMayNameEveryTool(t *testing.T) {
 		}
 	}
 }
+
+func TestHooksSetNoSecretVariables(t *testing.T) {
+	j := mustLoad(t, jobFile(start+"model: {api_key_env: TEAM_KEY}\npolicy: {secrets: [{name: NPM, hosts: [a.example.com]}]}\n"))
+	must.Do(t, j.CheckVariable("STEP", "two\nlines"))
+	for name, want := range map[string]string{
+		"NPM": "is a secret", "a b": "is not the name", "ACTIONS_RUNTIME_TOKEN": "holds a credential", "gh_token": "holds a credential", "TEAM_KEY": "holds a credential",
+	} {
+		must.Fail(t, want, j.CheckVariable(name, "x"), name)
+	}
+	must.Fail(t, "has a value", j.CheckVariable("STEP", "a\x00b"))
+}

@@ -42,6 +42,7 @@ func TestRefusesInvalidMCPServers(t *testing.T) {
 		"{a: {url: 'https://a.example.com', tools: [y], workspace: read}}":                                                 "mcp_servers.a.workspace: needs command",
 		"{a: {command: x, tools: [y], headers: {A: b}}}":                                                                   "mcp_servers.a.headers: needs url",
 		"{a: {command: x, tools: [y], bearer_token_env: T}}":                                                               "mcp_servers.a.bearer_token_env: needs url",
+		`{a: {url: 'https://a.example.com', tools: [y], headers: {A: "b\nc"}}}`:                                            "mcp_servers.a.headers.A: must be one line without control characters",
 		"{a: {url: 'ftp://a.example.com', tools: [y]}}":                                                                    "mcp_servers.a.url: must be",
 		"{a: {url: 'http://93.184.216.34/mcp', tools: [y]}}":                                                               "mcp_servers.a.url: is http to a public host",
 		"{a: {url: 'http://example.com/mcp', tools: [y]}}":                                                                 "mcp_servers.a.url: is http to a public host",

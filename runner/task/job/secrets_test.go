@@ -76,6 +76,7 @@ func TestRefusesInvalidSecrets(t *testing.T) {
 		"{name: X, hosts: [a.example.com], methods: []}":                           "policy.secrets[0].methods: names no method",
 		"{name: X, hosts: [a.example.com], methods: [get]}":                        "policy.secrets[0].methods[0]: must be a method of HTTP in capitals",
 		"{name: X, hosts: [a.example.com], methods: [CONNECT]}":                    "is CONNECT, a method that never carries a credential",
+		"{name: X, hosts: [a.example.com], methods: [TRACE]}":                      "is TRACE, a method that never carries a credential",
 		"{name: X, hosts: [a.example.com], commands: []}":                          "policy.secrets[0].commands: is an empty list; give at least one",
 		"{name: X, hosts: [a.example.com], commands: [services]}":                  "policy.secrets[0].commands[0]: \"services\" is not one of agent, setup, verify",
 		"{name: X, hosts: [a.example.com], preset: yarn}":                          `"yarn" is not one of`,
