@@ -120,14 +120,16 @@ func TestFindsSecretsOfJob(t *testing.T) {
 	j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv = "MODEL", "SIGNING"
 	j.Model.Headers = map[string]string{"X-Api-Key": "key-of-a-header", "X-Team": "octocats"}
 	j.Policy.Env.Set = map[string]string{"NPM_TOKEN": "npm-of-the-octocat", "CI": "true"}
+	j.Policy.Secrets = []job.Secret{{Name: "PYPI", From: "LOGIN"}, {Name: "UNSET", From: "UNSET"}}
+	j.MCPServers = map[string]job.MCPServer{"a": {Headers: map[string]string{"X-Token": "token-of-a-server"}}, "b": {Env: job.ServerEnv{Set: map[string]string{"B_KEY": "key-of-a-server"}}}}
 	j.Tools.Hosted = []map[string]any{
 		{"type": "web_search"},
 		{"type": "mcp", "authorization": "oauth-of-a-server", "headers": map[string]any{"X-Secret": "secret-of-a-header", "X-Number": 7, "Accept": "text/html"}},
 		{"type": "mcp", "authorization": 7, "headers": "none"},
 	}
-	env := settings.Environment{"MODEL=key-of-the-model", "SIGNING=key-of-commits", "OTHER=of-nobody"}
+	env := settings.Environment{"MODEL=key-of-the-model", "SIGNING=key-of-commits", "OTHER=of-nobody", "LOGIN=of-pypi"}
 	want := []string{
-		"MODEL", "SIGNING", "model.headers.X-Api-Key", "policy.env.set.NPM_TOKEN",
+		"MODEL", "PYPI", "SIGNING", "mcp_servers.a.headers.X-Token", "mcp_servers.b.env.set.B_KEY", "model.headers.X-Api-Key", "policy.env.set.NPM_TOKEN",
 		"tools.hosted.authorization", "tools.hosted.headers.X-Secret",
 	}
 	must.Same(t, want, names(settings.Secrets(env, &j)))
