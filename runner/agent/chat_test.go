@@ -117,41 +117,34 @@ func TestChatReadsContentInParts(t *testing.T) {
 	f.mustSay(t, "All is well. Done.")
 }
 
-// TestChatReturnsExtrasOfCalls makes a call as Gemini does, which refuses calls that
-// come back without the signature that they came with.
-func TestChatReturnsExtrasOfCalls(t *testing.T) {
+// TestChatReturnsPartsOfCalls has calls come back as they came: Gemini refuses those without their signature, DeepSeek
+// and Kimi those without the thoughts of their answer.
+func TestChatReturnsPartsOfCalls(t *testing.T) {
 	t.Parallel()
 	const extra = `"extra_content":{"google":{"thought_signature":"AbC+/="}}`
-	f, server := chatting(t, slices.Replace(streamed(), 0, 1, stream(`data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","type":"function",`+extra+
-		`,"function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"))...)
-	f.mustSay(t, "Done.")
-	want := `"tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"},` + extra + `}]`
-	for _, body := range server.bodies[1:] {
-		must.Same(t, 1, strings.Count(body, "extra_content"), "the request lacks", want, body)
-		must.Contain(t, body, want)
-	}
-}
-
-// TestChatReturnsThoughts answers with thoughts: DeepSeek and Kimi refuse calls
-// that come back without the thoughts that they came with.
-func TestChatReturnsThoughts(t *testing.T) {
-	t.Parallel()
 	const call = `"tool_calls":[{"index":0,"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"}}]`
-	for name, first := range map[string]http.HandlerFunc{
-		"in one piece": answer(200, "", `{"id":"c1","choices":[{"message":{"content":"","reasoning_content":"Hm. I look.",`+call+`},"finish_reason":"tool_calls"}]}`),
-		"streamed": stream(`data: {"id":"c1","choices":[{"delta":{"content":null,"reasoning_content":"Hm. "}}]}` + "\n\n" +
-			`data: {"id":"c1","choices":[{"delta":{"reasoning_content":"I look."}}]}` + "\n\n" +
-			`data: {"id":"c1","choices":[{"delta":{` + call + `},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"),
+	const thought = `{"role":"assistant","content":null,"reasoning_content":"Hm. I look.","tool_calls":[{"id":"one",`
+	for name, c := range map[string]struct {
+		first       http.HandlerFunc
+		field, want string
+	}{
+		"a signature": {
+			stream(`data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","type":"function",` + extra + `,"function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"),
+			"extra_content", `"tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"},` + extra + `}]`,
+		},
+		"thoughts in one piece": {
+			answer(200, "", `{"id":"c1","choices":[{"message":{"content":"","reasoning_content":"Hm. I look.",`+call+`},"finish_reason":"tool_calls"}]}`), "reasoning_content", thought,
+		},
+		"thoughts in a stream": {
+			stream(`data: {"id":"c1","choices":[{"delta":{"content":null,"reasoning_content":"Hm. "}}]}` + "\n\n" + `data: {"id":"c1","choices":[{"delta":{"reasoning_content":"I look."}}]}` + "\n\n" +
+				`data: {"id":"c1","choices":[{"delta":{` + call + `},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"), "reasoning_content", thought,
+		},
 	} {
-		f, server := chatting(t, slices.Replace(streamed(), 0, 1, first)...)
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Fatalf("%s: Run = %q, %v", name, said, err)
-		}
-		const want = `{"role":"assistant","content":null,"reasoning_content":"Hm. I look.","tool_calls":[{"id":"one",`
+		f, server := chatting(t, slices.Replace(streamed(), 0, 1, c.first)...)
+		f.mustSay(t, "Done.")
 		for _, body := range server.bodies[1:] {
-			if strings.Count(body, "reasoning_content") != 1 || !strings.Contains(body, want) {
-				t.Errorf("%s: the request lacks %s: %s", name, want, body)
-			}
+			must.Same(t, 1, strings.Count(body, c.field), name, "comes back", body)
+			must.Contain(t, body, c.want)
 		}
 	}
 }
@@ -263,6 +256,7 @@ func TestChatClassifiesAnswers(t *testing.T) {
 		"error in chunk": {`{"error":{"code":"server_error","message":"x"}}`, ""},
 		"no JSON":        {"{oops}", "malformed"},
 		"content filter": {`{"choices":[{"delta":{},"finish_reason":"content_filter"}]}`, "refused"},
+		"refusal":        {`{"choices":[{"delta":{"refusal":"I can't."},"finish_reason":"stop"}]}`, "refused"},
 	} {
 		f, server := chatting(t, slices.Insert(streamed(), 1, stream("data: "+c.events+"\n\n"))...)
 		said, err := f.Run(t.Context())

@@ -38,6 +38,7 @@ func (s *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.t.Error(err)
 	}
+	must.Same(s.t, "Bearer sk-odd", r.Header.Get("Authorization"), "the key")
 	s.mu.Lock()
 	s.bodies = append(s.bodies, string(raw))
 	n := len(s.bodies) - 1
@@ -121,7 +122,7 @@ func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *od
 	s := &odd{t: t, answers: answers}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	at := model.Endpoint{BaseURL: server.URL + "/v1", IdleLimit: time.Hour}
+	at := model.Endpoint{BaseURL: server.URL + "/v1", APIKey: "sk-odd", IdleLimit: time.Hour}
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
 	f.ask(t, wire, at)
 	f.mustTell(t, "The task.")
