@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat/chattest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -58,62 +59,15 @@ func (s *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // unpaired is why the API refuses a conversation; empty for none.
 func unpaired(body []byte) string {
-	var sent struct {
-		Input []struct {
-			Type string
-			ID   string `json:"call_id"`
-		}
-		Messages []struct {
-			Calls []struct{ ID string } `json:"tool_calls"`
-			ID    string                `json:"tool_call_id"`
-			Role  string
-		}
+	var sent struct{ Input []json.RawMessage }
+	err := json.Unmarshal(body, &sent)
+	if err == nil {
+		_, err = modeltest.CheckPairs(sent.Input)
 	}
-	if err := json.Unmarshal(body, &sent); err != nil {
+	if err != nil {
 		return err.Error()
 	}
-	called, answered := map[string]bool{}, map[string]bool{}
-	var faults []string
-	take := func(kind, id string, in map[string]bool) {
-		if id == "" {
-			faults = append(faults, "Missing required parameter: 'call_id'.")
-		}
-		if in[id] {
-			faults = append(faults, "Duplicate "+kind+" found: "+id)
-		}
-		in[id] = true
-	}
-	for _, item := range sent.Input {
-		switch {
-		case strings.HasSuffix(item.Type, "_call_output"):
-			take("function_call_output", item.ID, answered)
-		case strings.HasSuffix(item.Type, "_call"):
-			take("function_call", item.ID, called)
-		}
-	}
-	var waiting []string
-	for i, m := range sent.Messages {
-		if m.Role == "tool" {
-			take("tool message", m.ID, answered)
-			if len(waiting) == 0 || waiting[0] != m.ID {
-				faults = append(faults, "The message answers no call before it: "+m.ID)
-				break
-			}
-			waiting = waiting[1:]
-			continue
-		}
-		if len(waiting) > 0 || m.Role == "system" && i > 0 { // as templates have it
-			faults = append(faults, "Unexpected role: "+m.Role)
-		}
-		for _, call := range m.Calls {
-			take("tool call", call.ID, called)
-			waiting = append(waiting, call.ID)
-		}
-	}
-	if len(faults) == 0 && !maps.Equal(called, answered) {
-		faults = append(faults, "No tool output found for function call.")
-	}
-	return strings.Join(faults, "; ")
+	return chattest.Fault(body)
 }
 
 // oddly is a conversation with an endpoint that gives these answers.

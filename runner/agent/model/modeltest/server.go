@@ -239,7 +239,7 @@ func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	}
 	err := json.Unmarshal(raw, &body)
 	if err == nil {
-		_, err = checkPairs(body.Input)
+		_, err = CheckPairs(body.Input)
 	}
 	if err == nil && !s.options.Trusting {
 		err = compactSchema().validate(raw)
@@ -330,7 +330,7 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return model.Request{}, fmt.Errorf("the body is not JSON: %w", err)
 	}
-	firstNew, err := checkPairs(body.Input)
+	firstNew, err := CheckPairs(body.Input)
 	if err != nil {
 		return model.Request{}, err
 	}
@@ -343,9 +343,9 @@ type inputItem struct {
 	CallID string `json:"call_id"`
 }
 
-// checkPairs returns an error unless every call has one output after it. firstNew is the index after the model's
+// CheckPairs returns an error unless every call has one output after it. firstNew is the index after the model's
 // last item.
-func checkPairs(input []json.RawMessage) (firstNew int, err error) {
+func CheckPairs(input []json.RawMessage) (firstNew int, err error) {
 	unanswered := map[string]bool{}
 	answered := map[string]bool{}
 	for i, raw := range input {

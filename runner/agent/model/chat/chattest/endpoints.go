@@ -138,12 +138,26 @@ func withoutThought(c *completion) (int, string) {
 	return 0, ""
 }
 
-// unpaired refuses outputs that answer no call, and calls without an output, as all servers do.
+// Fault is why all servers refuse the body of a request; empty for none.
+func Fault(body []byte) string {
+	var c completion
+	if err := json.Unmarshal(body, &c); err != nil {
+		return err.Error()
+	}
+	_, fault := unpaired(&c)
+	return fault
+}
+
+// unpaired refuses outputs that answer no call, calls without an output and an id of their own, and a message of
+// the system behind others, as all servers do.
 func unpaired(c *completion) (int, string) {
-	var waiting []string
-	for _, m := range c.Messages {
+	var waiting, known []string
+	for i, m := range c.Messages {
 		if m.Role != "tool" && len(waiting) > 0 {
 			return 418, "calls without an output"
+		}
+		if m.Role == "system" && i > 0 {
+			return 418, "a message of the system behind others"
 		}
 		if m.Role == "tool" {
 			if len(waiting) == 0 || waiting[0] != m.CallID {
@@ -152,8 +166,14 @@ func unpaired(c *completion) (int, string) {
 			waiting = waiting[1:]
 		}
 		for _, call := range m.Calls {
-			waiting = append(waiting, call.ID)
+			if call.ID == "" || slices.Contains(known, call.ID) {
+				return 418, "a call without an id of its own"
+			}
+			waiting, known = append(waiting, call.ID), append(known, call.ID)
 		}
+	}
+	if len(waiting) > 0 {
+		return 418, "calls without an output"
 	}
 	return 0, ""
 }
