@@ -53,10 +53,11 @@ func TestRewrites(t *testing.T) {
 			"diff --git a/d/e/f b/d/e/f\nnew file mode 100644\n--- /dev/null\n+++ b/d/e/f\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n",
 		},
 		"delete": {
-			folder{"f": "a\n", "g": "b\n"},
-			texts(nil, "f"),
+			folder{"f": "a\n", "g": "b\n", "h": "c\n"},
+			texts(nil, "f", "h"),
 			folder{"g": "b\n"},
-			"diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+			"diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n" +
+				"diff --git a/h b/h\ndeleted file mode 100644\n--- a/h\n+++ /dev/null\n@@ -1 +0,0 @@\n-c\n",
 		},
 		"nothing": {folder{"f": "a\n"}, texts(folder{"f": "a\n"}, "none"), folder{"f": "a\n"}, ""},
 		"CRLF, a mark, no final newline": {
