@@ -41,13 +41,11 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
-	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: filepath.Join(t.TempDir(), "checkout")}
-	w.git(t.TempDir(), "init", "--quiet", "--initial-branch=main", w.dir)
-	w.put("README.md", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
-	w.git(w.dir, "add", "--all")
-	w.git(w.dir, "commit", "--quiet", "--message=Begin")
-	w.git(w.dir, "remote", "add", "forge", w.repo.Dir)
-	w.git(w.dir, "push", "--quiet", "forge", "main")
+	checkout := gittest.New(t)
+	checkout.Write("README.md", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+	checkout.Commit("Begin")
+	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: checkout.Dir}
+	w.repo.Receive(w.dir)
 	w.Publisher = Publisher{Project: w.project(), Env: settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token, "GITHUB_REPOSITORY=octo/widgets"}}
 	w.run("20260301T090000Z-0a1b2c3d")
 	return w

@@ -116,7 +116,7 @@ func TestPullEventLimitsTaskAndBase(t *testing.T) {
 	w.publish(to, p)
 	w.git(w.dir, "checkout", "--quiet", "-b", "next")
 	w.commit(".github/agent-ci.yml", "repository:\n  base: next\n", "Choose the base")
-	w.git(w.dir, "push", "--quiet", "forge", "next")
+	w.git(w.dir, "push", "--quiet", w.repo.Dir, "next")
 	w.git(w.dir, "checkout", "--quiet", "main")
 	first := func() *SecondHalf {
 		rec := w.firstHalf(nil)

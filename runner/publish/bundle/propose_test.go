@@ -121,7 +121,7 @@ func TestRefusesBaseOutsideBranch(t *testing.T) {
 	w := newWorld(t)
 	w.git(w.dir, "checkout", "--quiet", "-b", "evil")
 	w.commit(".github/agent-ci.yml", "version: 1\npolicy:\n  protect: []\n", "Be lax")
-	w.git(w.dir, "push", "--quiet", "forge", "evil")
+	w.git(w.dir, "push", "--quiet", w.repo.Dir, "evil")
 	empty := func(says *told) {
 		says.workspace.Base = "main"
 		says.change, says.finished.Outcome, says.finished.Reason = &transcript.Change{}, string(outcome.NoChanges), "nothing_to_do"
@@ -135,10 +135,10 @@ func TestFetchesMissingBaseAndItsJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	old := w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [old]\n", "Label")
-	w.git(w.dir, "push", "--quiet", "forge", "main")
+	w.git(w.dir, "push", "--quiet", w.repo.Dir, "main")
 	rec := w.firstHalf(nil)
 	w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [new]\n", "Label otherwise")
-	w.git(w.dir, "push", "--quiet", "forge", "main")
+	w.git(w.dir, "push", "--quiet", w.repo.Dir, "main")
 	w.shows = filepath.Join(t.TempDir(), "shallow")
 	w.git(w.dir, "clone", "--quiet", "--depth=1", "--origin=forge", "file://"+w.repo.Dir, w.shows)
 	b := must.Get(w.open(rec))(w.t)

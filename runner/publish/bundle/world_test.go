@@ -42,12 +42,10 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{})
-	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: filepath.Join(t.TempDir(), "checkout")}
+	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: gittest.New(t).Dir}
 	w.env = settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token}
-	w.git(t.TempDir(), "init", "--quiet", "--initial-branch=main", w.dir)
 	w.commit("README.md", "one\n", "Begin")
-	w.git(w.dir, "remote", "add", "forge", w.repo.Dir)
-	w.git(w.dir, "push", "--quiet", "forge", "main")
+	w.repo.Receive(w.dir)
 	return w
 }
 
