@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/outcome/outcometest"
 	"github.com/agent-ci/agent-ci/runner/record/recordtest"
@@ -108,11 +107,12 @@ func (w *world) job() *job.Job { return &job.Job{Task: job.Task{Expects: "change
 // proposal is a change of one file in the checkout.
 func (w *world) proposal(name, content string) Proposal {
 	w.t.Helper()
-	tree := privateTree(w.Record.Join(record.PrivateTree))
-	must.Do(w.t, w.Workspace.UseTree(w.t.Context(), tree))
-	must.Do(w.t, w.Workspace.TakeSnapshot(w.t.Context()))
-	gittest.Repo{T: w.t, Dir: string(tree)}.Write(name, content)
-	change := must.Get(w.Workspace.Changes(w.t.Context()))(w.t)
+	checkout, index := gittest.Repo{T: w.t, Dir: w.dir}, []string{"GIT_INDEX_FILE=" + filepath.Join(w.t.TempDir(), "index")}
+	checkout.GitWith(index, nil, "read-tree", w.Workspace.Base().SHA)
+	blob := checkout.GitWith(nil, []byte(content), "hash-object", "-w", "--stdin")
+	checkout.GitWith(index, nil, "update-index", "--add", "--cacheinfo", "100644,"+blob+","+name)
+	tree := gitops.Tree(checkout.GitWith(index, nil, "write-tree"))
+	change := must.Get(w.Workspace.Checkout().ChangeBetween(w.t.Context(), w.Workspace.Base(), tree))(w.t)
 	must.Do(w.t, w.Workspace.SaveChange(w.t.Context(), change, ""))
 	return Proposal{
 		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
@@ -180,20 +180,3 @@ func (w *world) wantWarning(code string) {
 }
 
 var _ forge.Forge = (*github.Client)(nil)
-
-// privateTree is the copy of the checkout that an agent works in.
-type privateTree string
-
-func (privateTree) ClaimPath() error                    { return nil }
-func (p privateTree) Private() bool                     { return true }
-func (privateTree) GitFolder(string) string             { return "" }
-func (privateTree) CopySetupGit(context.Context) error  { return nil }
-func (p privateTree) SandboxPath() string               { return string(p) }
-func (p privateTree) ChangesFolder() string             { return string(p) }
-func (p privateTree) HasChanges(workspace.Changes) bool { return true }
-func (p privateTree) Drop(workspace.Changes) error      { return os.RemoveAll(string(p)) }
-
-func (p privateTree) Open(context.Context, workspace.Changes) (gitops.Layer, error) {
-	root, err := os.OpenRoot(string(p))
-	return gitops.Layer{Tree: root}, err
-}
