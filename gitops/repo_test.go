@@ -49,9 +49,7 @@ func (r repo) open() *gitops.Checkout {
 	c := must.Get(gitops.Open(r.T.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(r.T), State: r.T.TempDir(), OpenFilter: unconfined, LFS: filepath.Join(r.T.TempDir(), "lfs")}))(r.T)
 	c.AllowFilters(map[string][]string{"caps": nil, "large": nil})
 	r.T.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			r.T.Error(err)
-		}
+		must.Is(r.T, nil, c.Close())
 	})
 	return c
 }

@@ -264,9 +264,7 @@ func (w *workshop) runCheck(checkout, setup, check string) string {
 		w.t.Fatalf("%v\n%s", err, said)
 	}
 	log := read(w.t, filepath.Join(w.dir, "run", result.Verify[0].Log))
-	if result.Verify[0].After != "green" {
-		w.t.Errorf("the check is %s: %v\n%s\n%s", result.Verify[0].After, err, said, log)
-	}
+	must.Same(w.t, "green", result.Verify[0].After, err, said, log)
 	return log
 }
 

@@ -95,9 +95,7 @@ func (w *publishing) hostile(in string, filters bool) {
 	}
 	f := must.Get(os.OpenFile(filepath.Join(gitDir, "config"), os.O_APPEND|os.O_WRONLY, 0))(w.t)
 	defer f.Close()
-	if _, err := f.WriteString(strings.ReplaceAll(text.String(), "\x00", "%")); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, must.Err(f.WriteString(strings.ReplaceAll(text.String(), "\x00", "%"))))
 	w.write(filepath.Join(gitDir, "info", "attributes"), attributes)
 	for _, name := range repositoryHooks {
 		hook := filepath.Join(gitDir, "hooks", name)

@@ -377,9 +377,7 @@ func (w *killWorld) opensOne(repository *forgetest.Repository, repo string) {
 	if pulls := repository.PullRequests(); len(pulls) != 1 {
 		w.t.Errorf("there are %d pull requests: %s", len(pulls), text)
 	}
-	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
-		w.t.Errorf("the checkout has %q", got)
-	}
+	must.Same(w.t, "?? untracked.txt", w.git(repo, "status", "--porcelain"))
 }
 
 // TestRepeatedlyStoppedAfterPush stops a run that has pushed its commit, and those that go on with

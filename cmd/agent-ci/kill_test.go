@@ -277,9 +277,7 @@ func (w *killWorld) asUndisturbed(n int, repo, out, tree string) {
 	if got := w.git(repo, "rev-parse", "HEAD^{tree}"); got != tree {
 		w.t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "show", "--format=", "HEAD"))
 	}
-	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
-		w.t.Errorf("run %d left %q", n, got)
-	}
+	must.Same(w.t, "?? untracked.txt", w.git(repo, "status", "--porcelain"), "left by run", n)
 	if text, ok := w.agent(0, "report", out, "--verify"); !ok || !strings.Contains(text, "the chain is whole") {
 		w.t.Errorf("run %d: %s", n, text)
 	}

@@ -120,9 +120,7 @@ func (s *siege) leftTree() string {
 func (s *siege) mendDevices() {
 	for device, mode := range s.modes {
 		if info, err := os.Lstat(device); err == nil && info.Mode() != mode {
-			if err := os.Chmod(device, mode); err != nil {
-				s.t.Error(err)
-			}
+			must.Is(s.t, nil, os.Chmod(device, mode))
 		}
 	}
 }

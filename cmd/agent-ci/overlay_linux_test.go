@@ -266,9 +266,7 @@ func (w *copyWorld) replace(r *rapid.T, checkout, tree string) {
 
 func (w *copyWorld) forget(dir string) {
 	_ = exec.Command("chmod", "-R", "u+rwX", dir).Run()
-	if err := os.RemoveAll(dir); err != nil {
-		w.t.Error(err)
-	}
+	must.Is(w.t, nil, os.RemoveAll(dir))
 }
 
 // change is the last change that a run found.

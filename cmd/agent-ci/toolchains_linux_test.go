@@ -260,9 +260,7 @@ func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 	}
 	printed, _ := w.agent("run", "job.yml", "--repo", dir, "--replay", "session.yml", "--out", out, "--publish", "local", "--quiet")
 	came.read(w, out, printed)
-	if came.WorkTree != way {
-		w.t.Errorf("commands worked in %q, not in %q:\n%s", came.WorkTree, way, printed)
-	}
+	must.Same(w.t, way, came.WorkTree, "commands worked in", printed)
 	came.WorkTree = ""
 	came.Tree = w.git(dir, "rev-parse", "HEAD^{tree}")
 	came.Files = w.git(dir, "show", "--format=", "--no-color", "HEAD")

@@ -154,9 +154,7 @@ func TestRefusesEncodedText(t *testing.T) {
 		{"text/plain", "identity", true},
 	} {
 		response, text := get(t, client, "GET", "https://npm.example.org/team/a?type="+url.QueryEscape(test.kind)+"&coding="+test.coding, nil, "Authorization", bearer, "Accept-Encoding", "gzip")
-		if passes := response.StatusCode == http.StatusOK; passes != test.passes {
-			t.Errorf("%s in %s gives %s: %q", test.kind, test.coding, response.Status, text)
-		}
+		must.Same(t, test.passes, response.StatusCode == http.StatusOK, test.kind, "in", test.coding, "gives", response.Status, text)
 	}
 }
 

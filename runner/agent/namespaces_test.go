@@ -113,9 +113,7 @@ func TestResumeKeepsNamespaces(t *testing.T) {
 		settings := must.Get(f.Settings.SettingsJSON())(t)
 		f.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
 		f.mustRun(t)
-		if body := string(server.Requests()[0].Body); !strings.Contains(body, inGroup) {
-			t.Errorf("additional %t: the run that goes on asks %s", additional, body)
-		}
+		must.Contain(t, string(server.Requests()[0].Body), inGroup)
 	}
 }
 

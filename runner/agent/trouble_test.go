@@ -359,9 +359,7 @@ func TestRecordsWaitInWords(t *testing.T) {
 	for _, wire := range wires {
 		f, _ := oddly(t, wire, answer(429, "", `{"error":{"code":"429","message":"Please retry after 3 milliseconds."}}`), saying(wire, "Done."))
 		f.mustSay(t, "Done.")
-		if log := f.text(t); !strings.Contains(log, `"wait_seconds":0.003`) {
-			t.Errorf("%s: the record lacks the wait: %s", wire, log)
-		}
+		must.Contain(t, f.text(t), `"wait_seconds":0.003`)
 	}
 }
 
@@ -415,9 +413,7 @@ func TestReportsScarceBudgets(t *testing.T) {
 			outcometest.Want(t, must.Err(f.Run(t.Context())), "budget_exceeded/"+c.reason)
 			must.Same(t, c.turns, len(f.requests.bodies))
 			for i, body := range f.requests.bodies {
-				if told := strings.Contains(body, c.told); told != (i+1 >= c.warning) {
-					t.Errorf("request %d tells %q: %v", i+1, c.told, told)
-				}
+				must.Same(t, i+1 >= c.warning, strings.Contains(body, c.told), "request", i+1, "tells", c.told)
 			}
 		})
 	}

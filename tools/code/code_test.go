@@ -137,9 +137,7 @@ func startProgram(tb testing.TB, program string, box *sandbox.Sandbox, outputs *
 	tb.Cleanup(func() {
 		r.Close()
 		cancel()
-		if err := box.Close(); err != nil {
-			tb.Error(err)
-		}
+		must.Is(tb, nil, box.Close())
 	})
 	r.dispatcher = &tools.Dispatcher{Registry: tools.New(append(r.All(), all...)...), Outputs: outputs}
 	return r

@@ -196,9 +196,7 @@ func TestBrokenHTTPCallsFail(t *testing.T) {
 			address := serve(t, scriptedHTTP(test.name == "silent", test.call))
 			s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), CallTimeout: test.limit})
 			must.Contain(t, toolstest.Failure(t, call(t, s, "x", "{}")), test.words)
-			if (s.Ended() != nil) != test.ended {
-				t.Errorf("it ended: %v", s.Ended())
-			}
+			must.Same(t, test.ended, s.Ended() != nil, "it ended", s.Ended())
 		})
 	}
 }

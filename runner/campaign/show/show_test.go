@@ -116,9 +116,7 @@ func TestTableExplainsClaim(t *testing.T) {
 		"\nThe cost of a run is unknown: the price of m is not known.\n":                                                                                   unpriced,
 		"\nWarning: requests under way can use up a whole limit":                                                                                           narrow,
 	} {
-		if text := written(t, Table, s); !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, text)
-		}
+		must.Contain(t, written(t, Table, s), want)
 	}
 	must.Lack(t, written(t, Table, over), "may")
 }

@@ -73,9 +73,7 @@ func TestReportsMissingPrograms(t *testing.T) {
 			case test.want != none && (len(found) != 1 || found[0].Kind != test.want || !strings.Contains(found[0].Message, test.says)):
 				t.Errorf("it finds %+v, want %s: %s", found, test.want, test.says)
 			}
-			if refused := test.want == Mistake || test.want == Missing; refused != (found.Stop() != nil) {
-				t.Errorf("a run is refused: %v", found.Stop())
-			}
+			must.Same(t, test.want == Mistake || test.want == Missing, found.Stop() != nil, "a run is refused", found.Stop())
 		})
 	}
 }
