@@ -51,6 +51,8 @@ func TestKeepsFittingOutputsWhole(t *testing.T) {
 			o := &Outputs{Budget: 10, Redact: redactHunter, Create: folder(t.TempDir()).Create}
 			result, whole := finish(t, o, saying(test.text, 0))
 			must.Same(t, Result{Output: test.want}, result)
+			recorded, _ := o.finish(Call{}, Result{Output: test.text, Recorded: true})
+			must.Same(t, test.want, recorded.Output, "from a record")
 			if whole.Truncated || whole.File != "" {
 				t.Errorf("whole is %+v", whole)
 			}
