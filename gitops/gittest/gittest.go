@@ -224,8 +224,10 @@ func (r Repo) Nest(name string, depth int) {
 	must.Do(r.T, at.WriteFile("file", []byte("deep\n"), 0o666))
 }
 
+// Link makes a symbolic link with its folders.
 func (r Repo) Link(target, name string) {
 	r.T.Helper()
+	must.Do(r.T, os.MkdirAll(filepath.Dir(r.Path(name)), 0o777))
 	must.Do(r.T, os.Symlink(target, r.Path(name)))
 }
 

@@ -29,13 +29,12 @@ type files map[string]string
 func (f files) put(t *testing.T, folder string) {
 	t.Helper()
 	for name, content := range f {
-		path := filepath.Join(folder, name)
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		write := func() error { return os.WriteFile(path, []byte(content), 0o600) }
+		in := gittest.Repo{T: t, Dir: folder}
 		if target, is := strings.CutPrefix(content, "-> "); is {
-			write = func() error { return os.Symlink(target, path) }
+			in.Link(target, name)
+		} else {
+			in.Write(name, content)
 		}
-		must.Do(t, write())
 	}
 }
 
@@ -44,8 +43,7 @@ func committed(t *testing.T, have files) settings.Commit {
 	t.Helper()
 	repo := gittest.New(t)
 	have.put(t, repo.Dir)
-	repo.Git("add", "--all")
-	repo.Git("commit", "--quiet", "--allow-empty", "--message=first")
+	repo.Commit("first")
 	checkout := must.Get(gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = checkout.Close() })
 	base := must.Get(checkout.SetBase(gitops.BaseSpec{}))(t)
