@@ -65,55 +65,40 @@ func TestReplacesUnrecordedImageByText(t *testing.T) {
 	}
 }
 
-func TestResumeRunsNoIncompleteCall(t *testing.T) {
+// TestResumeRunsOnlyAllowedCalls is of calls that ran neither before the run was killed nor may run now.
+func TestResumeRunsOnlyAllowedCalls(t *testing.T) {
 	t.Parallel()
-	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
-	p := pastOf(
-		t,
-		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
-		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+half+`]}`),
-	)
-	f.mustResume(t, p, 0)
-	if names := f.names(); len(names) != 1 || names[0] != "one" {
-		t.Errorf("calls that ran: %q", names)
-	}
-	f.mustRun(t)
-	must.Contain(t, f.requests.bodies[0], `"call_id":"half","output":"Not run: the answer breaks off`)
-}
-
-func TestResumeRunsNoRefusedCall(t *testing.T) {
-	t.Parallel()
-	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
-	p := &agent.ResumeState{CallLimit: 5, SubagentCalls: 2}
-	applied(t, p,
-		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
-		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+look("two")+`]}`),
-		event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
-		event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+look("three")+`,`+look("four")+`]}`),
-	)
-	f.Limits.Calls = 9 // raised since
-	f.mustResume(t, p, 0)
-	if names := f.names(); len(names) != 1 || names[0] != "three" {
-		t.Errorf("calls that ran: %q", names)
-	}
-	must.Same(t, 3, f.Spent().Calls)
-	f.mustRun(t)
-	must.Contain(t, f.requests.bodies[0], `"call_id":"four","output":"Not run: limits.tool_calls is used up`)
-}
-
-func TestResumeAnswersCallsInWords(t *testing.T) {
-	t.Parallel()
-	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
-	p := pastOf(
-		t,
-		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[],"aside":true}`),
-		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","aside":true,"output":[`+look("one")+`]}`),
-	)
-	f.mustResume(t, p, 0)
-	f.mustRun(t)
-	if names := f.names(); len(names) != 0 || !strings.Contains(f.requests.bodies[0], `"call_id":"one","output":"Not run: this answer was to be words alone.`) {
-		t.Errorf("calls that ran: %q, the request is\n%s", names, f.requests.bodies[0])
+	requested := event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`)
+	for name, c := range map[string]struct {
+		limit  int // of calls, which is raised since
+		events []transcript.Event
+		ran    []string
+		calls  int // spent
+		told   string
+	}{
+		"incomplete": {0, []transcript.Event{
+			requested, event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+half+`]}`),
+		}, []string{"one"}, 1, `"call_id":"half","output":"Not run: the answer breaks off`},
+		"beyond the limit": {5, []transcript.Event{
+			requested, event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+look("two")+`]}`),
+			event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
+			event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+look("three")+`,`+look("four")+`]}`),
+		}, []string{"three"}, 3, `"call_id":"four","output":"Not run: limits.tool_calls is used up`},
+		"in an answer that was to be words": {0, []transcript.Event{
+			event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[],"aside":true}`),
+			event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","aside":true,"output":[`+look("one")+`]}`),
+		}, nil, 0, `"call_id":"one","output":"Not run: this answer was to be words alone.`},
+	} {
+		f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+		p := &agent.ResumeState{CallLimit: c.limit, SubagentCalls: 2}
+		applied(t, p, c.events...)
+		f.Limits.Calls = 9
+		f.mustResume(t, p, 0)
+		must.Same(t, c.ran, f.names(), name)
+		must.Same(t, c.calls, f.Spent().Calls, name)
+		f.mustRun(t)
+		must.Contain(t, f.requests.bodies[0], c.told)
 	}
 }
 
