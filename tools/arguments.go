@@ -50,14 +50,14 @@ func (t *callTarget) convert() (err error) {
 			err = &Panic{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	e, call := t.entry, t.Call
-	isText := call.Form == Freeform || call.Form == Written
-	if call.Form.isBuiltin() || isText && e.takesText() {
-		t.convertedCall = call
+	e, converted := t.entry, t.Call
+	isText := t.Call.Form == Freeform || t.Call.Form == Written
+	if t.Call.Form.isBuiltin() || isText && e.takesText() {
+		t.convertedCall = t.Call
 		return nil
 	}
-	call.Input = unwrapJSONString(call.Input)
-	arguments, problem := e.parseArguments(call)
+	converted.Input = unwrapJSONString(t.Call.Input)
+	arguments, problem := e.parseArguments(converted)
 	if problem != "" {
 		t.refusal = t.Tool + ": " + problem
 		return nil
@@ -67,7 +67,7 @@ func (t *callTarget) convert() (err error) {
 			t.refusal = approvalNever + ". Run it again without asking for permissions."
 			return nil
 		}
-		convertArguments(t.Tool, withoutNamespace(call.Name), arguments)
+		convertArguments(t.Tool, withoutNamespace(t.Call.Name), arguments)
 		t.ignored = e.dropPublished(arguments)
 	}
 	problem, err = e.schema.Check(arguments)
@@ -75,12 +75,12 @@ func (t *callTarget) convert() (err error) {
 		t.refusal = t.Tool + ": " + problem
 		return err
 	}
-	call.Form = Function
+	converted.Form = Function
 	if e.takesText() {
-		call.Form = Freeform
+		converted.Form = Freeform
 	}
-	call.Input, err = e.inputForRun(arguments)
-	t.convertedCall = call
+	converted.Input, err = e.inputForRun(arguments)
+	t.convertedCall = converted
 	return err
 }
 

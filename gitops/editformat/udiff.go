@@ -115,11 +115,12 @@ func headerPath(line string) string {
 
 // isPrelude reports whether a line is one of those that git writes above the headers of a file.
 func (d *diffReader) isPrelude(line string) bool {
-	return slices.ContainsFunc([]string{
+	looksLikeOne := slices.ContainsFunc([]string{
 		"diff --git ", "index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ", "similarity index ",
 		"rename ", "copy ", "GIT binary patch", "Binary files ",
-	}, func(start string) bool { return strings.HasPrefix(line, start) }) &&
-		(isBlankHunk(d.hunk.lines) || strings.HasPrefix(line, "diff --git "))
+	}, func(start string) bool { return strings.HasPrefix(line, start) })
+	mayBegin := isBlankHunk(d.hunk.lines) || strings.HasPrefix(line, "diff --git ") // otherwise it is a line of the hunk
+	return looksLikeOne && mayBegin
 }
 
 // addLine adds line i of the answer to the hunk. A line without a sign is a context line whose

@@ -1,7 +1,6 @@
 package credential
 
 import (
-	"cmp"
 	"encoding/base64"
 	"maps"
 	"net/http"
@@ -118,23 +117,25 @@ func (g *Guard) findInRequest(r *http.Request, u *url.URL, h http.Header) *Refus
 			}
 		}
 	}
-	if refusal := g.findInHeader(h, ""); refusal != nil {
+	if refusal := g.findInHeader(h, inHeader); refusal != nil {
 		return refusal
 	}
 	return g.findInHeader(r.Trailer, "a trailer")
 }
 
+// inHeader describes a request's header in a refusal.
+const inHeader = "a header"
+
 // findInHeader returns a refusal if a placeholder is in the names or values of a header or trailer, and nil
-// otherwise. place describes it in the refusal; "" is the request's header, and the refusal then names the
-// field.
+// otherwise. place describes it in the refusal. For inHeader, the refusal also names the field.
 func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
 			return g.refuseMisplaced(i, "the name of a header")
 		}
 		for _, value := range h[name] {
-			if refusal := g.findInText(value, cmp.Or(place, "a header")); refusal != nil {
-				if place == "" {
+			if refusal := g.findInText(value, place); refusal != nil {
+				if place == inHeader {
 					refusal.Request = ", header " + name
 				}
 				return refusal

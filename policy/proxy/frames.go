@@ -70,29 +70,29 @@ func (f *frameForwarder) readHeader() (complete bool, err error) {
 	if len(received) < 2 {
 		return false, nil
 	}
-	length, headerSize := uint64(received[1]&^masked), 2
+	length, isControl := uint64(received[1]&^masked), received[0]&control != 0
+	isInvalidControl := isControl && length > maxControlLength
+	if received[0]&reserved != 0 || received[1]&masked != 0 || isInvalidControl {
+		return false, errUnsupportedFrame
+	}
+	if isControl {
+		end := 2 + int(length)
+		if len(received) < end {
+			return false, nil
+		}
+		f.guard.ReplaceValues(received[2:end], isEnd)
+		f.unread += end
+		return true, nil
+	}
+	headerSize := 2
 	switch length {
 	case 126: // the length is in 2 further bytes
 		headerSize = 4
 	case 127: // the length is in 8 further bytes
 		headerSize = 10
 	}
-	isControl := received[0]&control != 0
-	isInvalidControl := isControl && length > maxControlLength
-	if received[0]&reserved != 0 || received[1]&masked != 0 || isInvalidControl {
-		return false, errUnsupportedFrame
-	}
 	if len(received) < headerSize {
 		return false, nil
-	}
-	if isControl {
-		end := headerSize + int(length)
-		if len(received) < end {
-			return false, nil
-		}
-		f.guard.ReplaceValues(received[headerSize:end], isEnd)
-		f.unread += end
-		return true, nil
 	}
 	switch headerSize {
 	case 4:

@@ -126,8 +126,8 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 		return err
 	}
 	madeByThisRun := current.madeBy(p)
-	// overtaken: the branch has left the repaired commit, and is not at a commit of this run.
-	overtaken := p.Task.Repair != nil && !madeByThisRun && !current.isLatePush(p) && current.lease() != p.Task.Repair.HeadSHA
+	isOurs := madeByThisRun || current.isLatePush(p)
+	overtaken := p.Task.Repair != nil && !isOurs && current.lease() != p.Task.Repair.HeadSHA // the branch has left the repaired commit
 	switch {
 	case current.isForeign(p.Base):
 		return foreignCommitError(p.Task.Branch, current)

@@ -170,12 +170,12 @@ func (e *execution) owner(a object) any {
 	return &node{"Organization", object{"login": login, "repositories": resolver(func(a object) any {
 		wanted := slices.DeleteFunc(slices.Clone(own), func(r *Repository) bool { return a["isArchived"] != nil && r.Archived != a["isArchived"] })
 		slices.SortStableFunc(wanted, func(x, y *Repository) int { return strings.Compare(x.lower, y.lower) })
-		return pageOf(e, "RepositoryConnection", wanted, len(wanted), a, e.repository)
+		return pageOf("RepositoryConnection", wanted, len(wanted), a, e.repository)
 	})}}
 }
 
 // pageOf returns the page of a list that the arguments ask for.
-func pageOf[T any](_ *execution, kind string, all []T, total int, a object, show func(T) *node) *node {
+func pageOf[T any](kind string, all []T, total int, a object, show func(T) *node) *node {
 	from := 0
 	if after, paged := a["after"].(string); paged {
 		raw, _ := base64.StdEncoding.DecodeString(after)
@@ -273,7 +273,7 @@ func (e *execution) search(a object) any {
 		}
 	}
 	total := len(found)
-	return pageOf(e, "SearchResultItemConnection", found[:min(total, maxFound)], total, a, func(n *node) *node { return n })
+	return pageOf("SearchResultItemConnection", found[:min(total, maxFound)], total, a, func(n *node) *node { return n })
 }
 
 // searchCode searches for words in the files of default branches.

@@ -137,11 +137,11 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 		if d.New.Mode == 0 {
 			continue
 		}
-		later, err := s.writeFile(ctx, d)
+		needsGit, err := s.writeFile(ctx, d)
 		if err := s.writeError(d, err); err != nil {
 			return nil, err
 		}
-		if later {
+		if needsGit {
 			forGit = append(forGit, d)
 		}
 	}
@@ -161,9 +161,9 @@ func (s *smudger) recordStat(path string, look func() (fs.FileInfo, error)) erro
 	return err
 }
 
-// writeFile writes the new side of a difference. It returns true, without writing, if only git can
+// writeFile writes the new side of a difference. It writes nothing and returns needsGit if only git can
 // do the conversions that the attributes ask for.
-func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (later bool, err error) {
+func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (needsGit bool, err error) {
 	if err := s.makeFolder(path.Dir(d.Path)); err != nil {
 		return false, err
 	}

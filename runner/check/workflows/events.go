@@ -108,7 +108,8 @@ func mustMatch(pattern, name string) bool {
 	return hit && err == nil && !strings.ContainsAny(pattern, `+?[{\`)
 }
 
-// matchesLoosely matches patterns with ?, + or [], where ? and + repeat the character before.
+// matchesLoosely reports whether a name may fit a pattern with ?, + or [], where ? and + repeat the character before. A
+// pattern that cannot be read may fit any name.
 func matchesLoosely(pattern, name string) bool {
 	quoted := regexp.QuoteMeta(pattern)
 	quoted = strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `?`, `\+`, `+`, `\[`, `[`, `\]`, `]`).Replace(quoted)

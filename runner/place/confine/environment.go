@@ -99,7 +99,8 @@ func isNameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// withoutLinkedFolders returns a PATH without folders that lead to the checkout through links.
+// withoutLinkedFolders returns a PATH without the absolute folders that are or lead into the checkout. Links are
+// followed. Relative folders stay.
 func withoutLinkedFolders(path, checkout string) string {
 	outside := filepath.SplitList(gitops.SearchPathOutside(path, checkout))
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {

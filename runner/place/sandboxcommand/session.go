@@ -130,7 +130,7 @@ func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
 
 // Close ends all commands and removes leftovers. The error may report changes of git's files.
 func (s *Session) Close() error {
-	if !s.box.KillAll() { // the remaining processes could still write
+	if !s.box.KillAll() { // remaining processes could still write, so close first
 		return errors.Join(s.box.Close(), s.removeLeftovers())
 	}
 	closed := make(chan error, 1)

@@ -242,17 +242,16 @@ func (w *Workspace) findLanded(ctx context.Context, l landing, incomplete incomp
 		}
 		isDeleted, hasMode := file.NewID == "", file.NewMode == target.Mode
 		isComplete := hasMode && file.NewID == target.ID
-		isBegun := false
-		if mayBeIncomplete && !isComplete && hasMode && target.ID != "" {
-			if isBegun, err = w.checkout.IsBeginning(file.NewID, target.ID); err != nil {
+		isOwn := isDeleted || isComplete
+		if !isOwn && mayBeIncomplete && hasMode && target.ID != "" {
+			if isOwn, err = w.checkout.IsBeginning(file.NewID, target.ID); err != nil {
 				return nil, nil, err
 			}
 		}
-		if isComplete || isBegun || isDeleted {
+		if isOwn {
 			ownPaths = append(ownPaths, file.Path)
 		}
-		isWritten := isComplete && !isDeleted
-		if isWritten && incomplete == lastFile {
+		if isWritten := isComplete && !isDeleted; isWritten && incomplete == lastFile {
 			mayBeIncomplete = false
 		}
 	}

@@ -175,7 +175,8 @@ func (t StepResult) summary() string {
 			head = "## agent-ci: " + verdict + "\n"
 		}
 	}
-	if end := view.Finished; end == nil || end.Outcome != string(result.Outcome) || end.Reason != result.Reason { // publishing ended differently from the recorded run
+	end := view.Finished
+	if isAsRecorded := end != nil && end.Outcome == string(result.Outcome) && end.Reason == result.Reason; !isAsRecorded { // publishing ended differently
 		below += reason + "\n"
 	}
 	return head + below + body.Outline(view, t.Site, summaryLimit)
