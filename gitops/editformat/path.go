@@ -99,8 +99,8 @@ func (p *parser) bareName() string {
 		return ""
 	}
 	name := p.lines[p.at-1]
-	isNoLetter := func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	if len(name) > maxPath || strings.ContainsFunc(name, isNoLetter) {
+	isUnusual := func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	if len(name) > maxPath || strings.ContainsFunc(name, isUnusual) {
 		return ""
 	}
 	return name

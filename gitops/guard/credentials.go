@@ -164,22 +164,8 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	changed := false
 	for _, section := range c.Sections {
 		for _, options := range optionLists(section) {
-			kept := slices.DeleteFunc(slices.Clone(*options), func(o *config.Option) bool {
-				if isInclude(section) {
-					named = append(named, o.Value)
-				}
-				if store := storeFile().FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
-					named = append(named, store[1])
-				}
-				return isInclude(section) || holdsCredential(section.Name, o)
-			})
-			for _, o := range kept {
-				if plain, ok := withoutUserinfo(o.Value); ok {
-					o.Value, changed = plain, true
-				}
-			}
-			changed = changed || len(kept) < len(*options)
-			*options = kept
+			found, cleaned := cleanOptions(section, options)
+			named, changed = append(named, found...), changed || cleaned
 		}
 		for _, sub := range section.Subsections {
 			if plain, ok := withoutUserinfo(sub.Name); ok {
@@ -193,6 +179,27 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	b := bytes.NewBuffer([]byte{}) // not nil, even if no setting is left
 	err = config.NewEncoder(b).Encode(c)
 	return b.Bytes(), named, err
+}
+
+// cleanOptions removes settings of a section like withoutCredentials. options are those of the section or of a subsection.
+func cleanOptions(section *config.Section, options *config.Options) (named []string, changed bool) {
+	kept := slices.DeleteFunc(slices.Clone(*options), func(o *config.Option) bool {
+		if isInclude(section) {
+			named = append(named, o.Value)
+		}
+		if store := storeFile().FindStringSubmatch(o.Value); section.IsName("credential") && store != nil {
+			named = append(named, store[1])
+		}
+		return isInclude(section) || holdsCredential(section.Name, o)
+	})
+	for _, o := range kept {
+		if plain, ok := withoutUserinfo(o.Value); ok {
+			o.Value, changed = plain, true
+		}
+	}
+	changed = changed || len(kept) < len(*options)
+	*options = kept
+	return named, changed
 }
 
 // storeFile matches the file of git-credential-store(1) in a helper command.

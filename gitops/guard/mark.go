@@ -259,9 +259,9 @@ func digestOf(r io.Reader) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Changed lists the paths that differ from the record, relative to the workspace, with the kind of
+// ChangedFiles lists the paths that differ from the record, relative to the workspace, with the kind of
 // difference. It does not run git.
-func (m *Mark) Changed(ctx context.Context) ([]string, error) {
+func (m *Mark) ChangedFiles(ctx context.Context) ([]string, error) {
 	now := &Mark{workspace: m.workspace, folders: m.folders, entries: make(map[string]string)}
 	if err := now.recordState(ctx); err != nil {
 		return nil, err

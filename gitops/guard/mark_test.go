@@ -78,7 +78,7 @@ func TestMarkDetectsChanges(t *testing.T) {
 			}
 			mark := markOf(t, dir)
 			c.change(t, dir)
-			got := must.Get(mark.Changed(t.Context()))(t)
+			got := must.Get(mark.ChangedFiles(t.Context()))(t)
 			must.Same(t, c.want, got)
 		})
 	}
@@ -97,7 +97,7 @@ func TestMarkFollowsGitFile(t *testing.T) {
 	mark := markOf(t, filepath.Join(base, "w"))
 	must.Write(t, filepath.Join(base, "main/.git/config"), "[alias]\n")
 	must.Write(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n")
-	got := must.Get(mark.Changed(t.Context()))(t)
+	got := must.Get(mark.ChangedFiles(t.Context()))(t)
 	must.Same(t, []string{filepath.Join(base, "main/.git/config") + " was changed", ".git was changed"}, got)
 }
 
@@ -119,7 +119,7 @@ func TestMarkCoversSubmodules(t *testing.T) {
 	mark := must.Get(NewMark(t.Context(), dir, false, []string{"lib", "unnamed", "../out"}))(t)
 	must.Write(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n")
 	must.Write(t, filepath.Join(dir, "made/.git/HEAD"), "new\n")
-	must.None(t, must.Get(mark.Changed(t.Context()))(t), "repositories that are no submodules")
+	must.None(t, must.Get(mark.ChangedFiles(t.Context()))(t), "repositories that are no submodules")
 	must.Write(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n")
 	must.Write(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n")
 	orPanic(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
@@ -128,7 +128,7 @@ func TestMarkCoversSubmodules(t *testing.T) {
 	must.Write(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n")
 	must.Write(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n")
 	must.Write(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n")
-	got := must.Get(mark.Changed(t.Context()))(t)
+	got := must.Get(mark.ChangedFiles(t.Context()))(t)
 	want := []string{
 		"folder/real/HEAD was changed", "folder/real/commondir is gone", "lib/.git was changed", "lib/deep/.git is gone",
 		"folder/common is new", "folder/common/config is new", "late/.git is new", "late/.git/config is new",

@@ -140,7 +140,7 @@ func TestDetectsChangedObjects(t *testing.T) {
 				if len(got) > 1 || c.want == "" && len(got) > 0 || c.want != "" && (len(got) == 0 || !strings.HasPrefix(got[0], ".git/objects/") || !strings.HasSuffix(got[0], " "+c.want)) {
 					t.Errorf("got %q, want one that ends in %q", got, c.want)
 				}
-				other, err := mark.Changed(t.Context())
+				other, err := mark.ChangedFiles(t.Context())
 				if err != nil || len(other) > 0 && !slices.Equal(other, got) { // a link counts as either
 					t.Errorf("besides objects: %q, %v", other, err)
 				}

@@ -32,7 +32,7 @@ func alignWithFile(want, have []string) (rows []Line, firstDifference int) {
 				missing--
 			}
 		}
-		if missing >= 0 {
+		if missing >= 0 { // below 0, enough further lines of the file are in rows
 			rows = append(rows, l)
 		}
 	}

@@ -162,11 +162,13 @@ func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
 	campaign := s.Of(c.Name)
 	ready, wait := s.Next(now, c, p, campaign.FreeSlots(c))
 	status := Status{
-		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: campaign.Plan, Ledger: s.head, Approved: c.Pilot == 0 || campaign.Approved, Stopped: campaign.Stopped,
-		Counts: map[Class]int{}, Targets: []Row{}, Runs: campaign.Runs, Spent: campaign.Spent, Claimed: campaign.Reserved, Limits: p.Limits, Claim: p.Claim, Unpriced: p.Unpriced,
-		Budget: c.Budget, SpentDay: s.SpentOn(now), Ready: len(ready), Wait: wait,
+		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: campaign.Plan, Ledger: s.head,
+		Approved: c.Pilot == 0 || campaign.Approved, Stopped: campaign.Stopped,
+		Counts: map[Class]int{}, Targets: []Row{}, Runs: campaign.Runs, Spent: campaign.Spent, Claimed: campaign.Reserved,
+		Limits: p.Limits, Claim: p.Claim, Unpriced: p.Unpriced, Budget: c.Budget, SpentDay: s.SpentOn(now),
+		Ready: len(ready), Wait: wait,
 	}
-	cost, known := 0.0, 0
+	totalCost, runsWithCost := 0.0, 0
 	for _, t := range p.Targets {
 		e := campaign.TargetState(t.Key)
 		row := Row{Target: t, Class: e.class(t, p.Template), Report: e.Last}
@@ -179,16 +181,15 @@ func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
 		if e.Pull.Number > 0 {
 			row.Pull = &e.Pull
 		}
-		hasKnownCost := e.Last != nil && e.Last.RunID != "" && e.Last.CostUSD != nil
-		if hasKnownCost {
-			cost, known = cost+*e.Last.CostUSD, known+1
+		if hasKnownCost := e.Last != nil && e.Last.RunID != "" && e.Last.CostUSD != nil; hasKnownCost {
+			totalCost, runsWithCost = totalCost+*e.Last.CostUSD, runsWithCost+1
 		}
 		status.Counts[row.Class]++
 		status.Targets = append(status.Targets, row)
 	}
-	if known > 0 { // the mean cost of a run for each waiting target
-		all := price.AddCosts(cost/float64(known)*float64(status.Counts[Waiting]), 0)
-		status.Estimate = &all
+	if runsWithCost > 0 {
+		meanCost := totalCost / float64(runsWithCost)
+		status.Estimate = new(price.AddCosts(meanCost*float64(status.Counts[Waiting]), 0))
 	}
 	return status
 }

@@ -76,8 +76,8 @@ func (s *foldedState) fold(raw eventlog.Event, show Show) {
 	}
 }
 
-// read calls look with the view, which must not be used later.
-func (s *foldedState) read(look func(*transcript.View)) {
+// withView calls look with the view, which must not be used later.
+func (s *foldedState) withView(look func(*transcript.View)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	look(s.folder.View())
@@ -170,13 +170,13 @@ func (r *Record) logOptions(show Show) eventlog.Options {
 // Cost returns the cost of the run so far in US dollars. It is nil before the run began to work,
 // and if a price is unknown.
 func (r *Record) Cost() (cost *float64) {
-	r.state.read(func(v *transcript.View) { cost = v.Cost() })
+	r.state.withView(func(v *transcript.View) { cost = v.Cost() })
 	return cost
 }
 
 // HookUse returns how the hook called name was used so far. It is zero if the record does not list the hook.
 func (r *Record) HookUse(name string) (found transcript.HookUse) {
-	r.state.read(func(v *transcript.View) {
+	r.state.withView(func(v *transcript.View) {
 		isNamed := func(use transcript.HookUse) bool { return use.Name == name || use.Name == r.Redact(name) }
 		if i := slices.IndexFunc(v.Hooks, isNamed); i >= 0 {
 			found = v.Hooks[i]
@@ -219,7 +219,7 @@ func (r *Record) foldUnwritten(agent string, data any) error {
 // Conclude writes run.finished, with the usage of the run, and returns the view of the whole run. If writeErr
 // is an error, the transcript cannot be written: Conclude only folds the event and returns writeErr.
 func (r *Record) Conclude(end transcript.RunFinished, writeErr error) (*transcript.View, error) {
-	r.state.read(func(v *transcript.View) {
+	r.state.withView(func(v *transcript.View) {
 		end.Turns, end.Usage, end.CostUSD = v.AllRequestedTurns(), v.Usage, v.Cost()
 		end.Calls, end.HostedCalls = v.Calls-v.UncountedCalls+v.HostedCalls, v.HostedCalls
 	})

@@ -151,7 +151,8 @@ func (r *Repl) ensureKernel() (remark, problem string) {
 	return remark, ""
 }
 
-// stop stops the kernel, if there is one, and waits for its end. The model knows that earlier definitions are lost.
+// stop stops the kernel, if there is one, and waits for its end. The next call tells the model nothing of lost
+// definitions; to change that, set r.lost.
 func (r *Repl) stop() {
 	if r.kernel != nil {
 		r.kernel.stop()

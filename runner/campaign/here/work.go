@@ -45,7 +45,8 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	if report == nil {
 		return nil, settled, nil
 	}
-	if settled && w.OnForge && !(w.MayStartAgain && report.IsResumable()) {
+	mayResume := w.MayStartAgain && report.IsResumable()
+	if settled && w.OnForge && !mayResume { // nothing needs its clone any more
 		_ = os.RemoveAll(filepath.Join(w.directory(), record.CheckoutFolder))
 	}
 	raw, err := report.Encode()

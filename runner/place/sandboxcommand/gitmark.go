@@ -34,7 +34,7 @@ func (s *Session) requireUnchangedGit(ctx context.Context) error {
 	if s.gitMark == nil {
 		return nil
 	}
-	changed, err := s.gitMark.Changed(ctx)
+	changed, err := s.gitMark.ChangedFiles(ctx)
 	objects, objectsErr := s.gitMark.ChangedObjects(ctx)
 	if err := cmp.Or(err, objectsErr); err != nil {
 		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)

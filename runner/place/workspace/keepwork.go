@@ -88,14 +88,14 @@ func (w *Workspace) saveRevertData(e RunEnd) string {
 	return fmt.Sprintf("A part of the change is in the checkout; the whole is in %s.%s", w.rec.Join(record.PatchFile), resume)
 }
 
-// leaveInTree makes the run's end keep the work tree, which has the only copy of some work. It returns resume with
-// the path of the run directory, or "" for a run that cannot resume.
-func (w *Workspace) leaveInTree(e RunEnd, resume string) string {
+// leaveInTree makes the run's end keep the work tree, which has the only copy of some work. It returns the sentence
+// about resuming, or "" for a run that cannot resume. format has a %s for the path of the run directory.
+func (w *Workspace) leaveInTree(e RunEnd, format string) string {
 	w.workOnlyInTree = true
 	if !e.Run.ResumesTree() {
 		return ""
 	}
-	return fmt.Sprintf(resume, w.rec.Path())
+	return fmt.Sprintf(format, w.rec.Path())
 }
 
 // settleChange writes a saved change to the checkout, if that is its destination. It returns a
