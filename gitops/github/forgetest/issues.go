@@ -8,8 +8,7 @@ import (
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-// edit changes fields that issues and pull requests have in common, unless it refuses a value. A nil value keeps the
-// field.
+// edit changes fields that issues and pull requests share, unless it refuses a value. A nil value keeps the field.
 func (i *issue) edit(f *Forge, title, body, state *string) (refusal answer, refused bool) {
 	if reply, bad := tooLong(title, body); bad {
 		return reply, true

@@ -264,8 +264,7 @@ func unnumbered(_ int, id string, call toolCall) []string {
 	return []string{fmt.Sprintf(format, id, call.tool, quoted(text[:5])), fmt.Sprintf(format, id, call.tool, quoted(text[5:]))}
 }
 
-// inText writes thought, words and calls into one text, as a server without parsers does. The answer has no
-// finish reason.
+// inText writes the whole answer into one text, as a server without parsers does, and no finish reason.
 func inText(thought, words string, calls []toolCall, _ *completion) string {
 	text := "<think>\n" + thought + "\n</think>\n\n" + words
 	for _, call := range calls {
@@ -479,10 +478,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer returns the next answer: calls, a text, or JSON if the request asks for it.
 func (s *Server) answer(c *completion) string {
-	isTrial, wantsJSON := false, bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("JSON"))
-	for _, tool := range c.Tools {
-		isTrial = isTrial || tool.Function.Name == "report"
-	}
+	wantsJSON := bytes.Contains(c.Messages[len(c.Messages)-1].Content, []byte("JSON"))
+	isTrial := slices.ContainsFunc(c.Tools, func(tool struct{ Function struct{ Name string } }) bool { return tool.Function.Name == "report" })
 	switch {
 	case wantsJSON:
 		return s.says(Thought, `{"ok": true}`, nil, c)
