@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 
@@ -96,14 +97,10 @@ func (e *execution) selectFields(n *node, set ast.SelectionSet, path []any) obje
 			shown[s.Alias] = e.value(e.field(n, s), s.SelectionSet, at)
 		case *ast.InlineFragment:
 			if s.TypeCondition == n.kind {
-				for name, value := range e.selectFields(n, s.SelectionSet, path) {
-					shown[name] = value
-				}
+				maps.Copy(shown, e.selectFields(n, s.SelectionSet, path))
 			}
 		case *ast.FragmentSpread:
-			for name, value := range e.selectFields(n, s.Definition.SelectionSet, path) {
-				shown[name] = value
-			}
+			maps.Copy(shown, e.selectFields(n, s.Definition.SelectionSet, path))
 		}
 	}
 	return shown

@@ -75,7 +75,8 @@ func (s *Scan) Same(ctx context.Context, folders Folders, untracked iter.Seq2[st
 	return unproven.Load() == 0
 }
 
-// provenIn returns 1 and the number of files directly in a folder if it and all of them are the same, or 0.
+// provenIn returns how many entries it proves to be the same: a folder and the files directly in it, together. It
+// returns 0 if any of them may differ.
 func (s *Scan) provenIn(name string, before index.Stat, untracked map[string]index.Stat) (proven int64) {
 	dir, err := s.tree.Dir.OpenFile(path.Clean(name), syscall.O_DIRECTORY, 0)
 	if err != nil {

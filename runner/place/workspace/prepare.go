@@ -72,8 +72,8 @@ func (w *Workspace) requireWritable(movesHead bool) error {
 		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
 }
 
-// claimCheckout returns an error if this run and another user of the checkout could disturb each
-// other.
+// claimCheckout claims the checkout for this run alone, or with shared, together with other runs that share it.
+// It returns an error if this run and another user of the checkout could disturb each other.
 func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 	w.shared = shared
 	var err error

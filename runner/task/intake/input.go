@@ -125,9 +125,9 @@ func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Is
 	}, err
 }
 
-// issueInEvent returns the issue as of the workflow's event, or nil. For a request (a label or a comment)
-// that is the request's issue, even if the job names another one (ref). Otherwise it is the event's issue
-// if it is ref.
+// issueInEvent returns the issue as it was when the workflow's event happened, or nil. For a request (a label or a
+// comment), it is the issue of the request, even if the job names another one (ref). Without a request, it is the
+// issue of the event, if that is ref.
 func (s *Source) issueInEvent(ref form.Issue) *actions.Issue {
 	switch q, e := s.Request, s.Event; {
 	case q != nil && q.OnPull:
