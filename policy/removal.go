@@ -110,7 +110,7 @@ func (c Commands) isEverything(place string) bool {
 	if place != "/" {
 		whole = strings.TrimSuffix(whole, "/")
 	}
-	isInRoot := strings.Count(whole, "/") <= 1 && !c.mayWriteBelow(place)
+	isInRoot := strings.Count(whole, "/") <= 1 && !c.mayWriteBelow(place) // such as /usr; a writable folder may be there
 	isHome := c.Home != "" && whole == path.Clean(c.Home)
 	return isInRoot || isHome
 }

@@ -42,7 +42,7 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 	}
 	err := w.findBaseBranch(ctx, p.Base)
 	movesHead := !p.Base.NoneNeeded || w.base.SHA != w.checkout.StartCommit().SHA
-	if err := cmp.Or(w.requireFinishedOperation(p, movesHead), err); err != nil { // a rebase is on no branch, either
+	if err := cmp.Or(w.requireFinishedOperation(p, movesHead), err); err != nil { // the operation first: a rebase is on no branch, so there is an error, too
 		return err
 	}
 	dirty, err := w.dirtyFiles(ctx)

@@ -132,7 +132,7 @@ func askToken(p cli.Process, person *dialog) (string, error) {
 	if token == "" && person == nil {
 		return "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one of a person who may change the repository's settings")
 	}
-	return person.askHidden(token, "GitHub token with contents, workflows, pull requests, issues, secrets and administration: write")
+	return person.askHidden(token, "GitHub token with contents, workflows, pull requests, issues, secrets and administration: write") // returns a known token without a question
 }
 
 // askRepository returns the repository's name, from the checkout's origin, GITHUB_REPOSITORY or the person.
