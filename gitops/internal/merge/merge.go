@@ -46,7 +46,7 @@ type Merge struct {
 	Conflicts []Conflict // sorted by path
 
 	place      Place
-	trees      [3]plumbing.Hash    // of each side
+	trees      [3]plumbing.Hash       // of each side
 	folders    [3]*objects.CachedTree // of these trees
 	ontoName   string
 	paths      map[string]sides // the paths that git merges

@@ -242,7 +242,7 @@ func (r *Repository) RequireUnusedElsewhere(branch string) error {
 }
 
 // CheckFree returns an error if the branch is checked out in another work tree, its name conflicts
-// with another reference, or git is working. It is an *InUseError in the first and last case. Call it before any write.
+// with another reference, or git is working. It is an *InUseError in the first case. Call it before any write.
 func (r *Repository) CheckFree(branch string) error {
 	if err := r.RequireUnusedElsewhere(branch); err != nil {
 		return err
