@@ -65,7 +65,7 @@ func (c *Checkout) prepareBranchMove(ctx context.Context, branch string, id plum
 	if err := name.Validate(); err != nil {
 		return from, fmt.Errorf("switch to branch %q: %w", branch, err)
 	}
-	if err := c.repo.CheckFree(branch); err != nil {
+	if err := c.repo.CheckFree(ctx, branch); err != nil {
 		return from, fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
 	from, err = c.repo.ReadRef(name.String())

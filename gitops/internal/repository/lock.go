@@ -464,11 +464,11 @@ func (r *Repository) ReleaseIndex() error {
 }
 
 // replaceUnderLock replaces a file like git, with path.lock. It calls check while it holds the lock,
-// and changes nothing if check fails.
+// and changes nothing if check fails. It returns an *InUseError if the file is locked.
 func (r *Repository) replaceUnderLock(path string, check func() error, write func(io.Writer) error) (err error) {
 	l, err := r.lock(path)
 	if errors.Is(err, fs.ErrExist) {
-		return errLocked(path)
+		return r.gitLockError(path)
 	}
 	if err != nil {
 		return err
@@ -483,8 +483,4 @@ func (r *Repository) replaceUnderLock(path string, check func() error, write fun
 func isLocked(path string) bool {
 	_, err := os.Lstat(path + ".lock")
 	return err == nil
-}
-
-func errLocked(path string) error {
-	return fmt.Errorf("%s.lock is there: another git works in this repository, or one has died; remove the file then", path)
 }

@@ -118,7 +118,7 @@ func TestHoldIndexBlocksGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	must.Fail(t, "", add(), "git writes the index")
-	must.Do(t, errors.Join(c.WriteIndex(ix, nil), c.CheckFree("other")), "who holds the index")
+	must.Do(t, errors.Join(c.WriteIndex(ix, nil), c.CheckFree(t.Context(), "other")), "who holds the index")
 	atOnce, cancel := context.WithCancel(t.Context())
 	cancel() // so that nobody waits for who is at work
 	later := open(t, r.Dir)

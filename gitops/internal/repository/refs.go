@@ -2,6 +2,7 @@ package repository
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -242,16 +243,19 @@ func (r *Repository) RequireUnusedElsewhere(branch string) error {
 }
 
 // CheckFree returns an error if the branch is checked out in another work tree, its name conflicts
-// with another reference, or git is working. It is an *InUseError in the first case. Call it before any write.
-func (r *Repository) CheckFree(branch string) error {
+// with another reference, or git has the index for more than a second. It is an *InUseError in the first and last
+// case. Call it before any write.
+func (r *Repository) CheckFree(ctx context.Context, branch string) error {
 	if err := r.RequireUnusedElsewhere(branch); err != nil {
 		return err
 	}
 	if err := r.requireRefFits("refs/heads/" + branch); err != nil {
 		return err
 	}
-	if !r.HoldsIndex() && isLocked(r.indexPath()) {
-		return errLocked(r.indexPath())
-	}
-	return nil
+	return r.retryWhileInUse(ctx, func() error {
+		if !r.HoldsIndex() && isLocked(r.indexPath()) {
+			return r.gitLockError(r.indexPath())
+		}
+		return nil
+	})
 }

@@ -116,9 +116,10 @@ func TestWritesNothingDuringGit(t *testing.T) {
 		"HEAD":   c.MoveHead("ref: refs/heads/main", head, head, head),
 		"index":  c.WriteIndex(ix, nil),
 		"branch": c.SetBranch("main", plumbing.NewHash(head), plumbing.NewHash(head), "x"),
-		"free":   c.CheckFree("other"),
+		"free":   c.CheckFree(t.Context(), "other"),
 	} {
 		must.Fail(t, ".lock is there", err, name)
+		must.Same(t, true, errors.As(err, new(*repository.InUseError)), name)
 	}
 	must.Same(t, "ref: refs/heads/main\n", r.Read(".git/HEAD"), "HEAD")
 }
@@ -130,8 +131,8 @@ func TestCheckFree(t *testing.T) {
 	r.Git("worktree", "add", "-q", "-b", "elsewhere", "../other")
 	c := open(t, r.Dir)
 	for branch, free := range map[string]bool{"new": true, "main": true, "elsewhere": false, "packed": false, "packed/below/more": false} {
-		err := c.CheckFree(branch)
+		err := c.CheckFree(t.Context(), branch)
 		must.Same(t, free, err == nil, branch, err)
 	}
-	must.Fail(t, "", open(t, r.Path("../other")).CheckFree("main"), "main is free, which the first work tree has checked out")
+	must.Fail(t, "", open(t, r.Path("../other")).CheckFree(t.Context(), "main"), "main is free, which the first work tree has checked out")
 }
