@@ -98,7 +98,7 @@ func (c *Conversation) addUsage(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
 	c.spent.Models = transcript.WithUsage(c.spent.Models, transcript.Usage(u))
 	defaultPrice := c.spent.Models[len(c.spent.Models)-1].Price
-	if !defaultPrice.Known() {
+	if defaultPrice == nil {
 		return
 	}
 	switch defaultPrice.Bound(u.ServiceTier) { // no case: the tier's price is known

@@ -108,8 +108,7 @@ func (f *foundTools) forgetUnused(items []json.RawMessage, reportedTools int) {
 }
 
 // distinct returns the names without duplicates, in order of their first use.
-func distinct(names []string) []string {
-	var all []string
+func distinct(names []string) (all []string) {
 	for _, name := range names {
 		if !slices.Contains(all, name) {
 			all = append(all, name)
@@ -174,9 +173,8 @@ func definesTool(name string) func(item json.RawMessage) bool {
 }
 
 // toolsFoundBy returns the names of the tools that a recorded search call found.
-func toolsFoundBy(search transcript.ToolFinished) []string {
+func toolsFoundBy(search transcript.ToolFinished) (all []string) {
 	names, _ := search.Detail[foundDetail].([]any)
-	var all []string
 	for _, name := range names {
 		if text, isText := name.(string); isText {
 			all = append(all, text)

@@ -27,7 +27,7 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 		mostExpensive = mostExpensive.maxOfEach(m.maxRequestUsage(j, m.Window))
 		switch {
 		case unpriced != "": // the first reason is enough
-		case !m.Price.Known():
+		case m.Price == nil:
 			unpriced = fmt.Sprintf("the price of %s is not known; give it as model.price", m.Name)
 		case m.Price.Bound(j.Model.ServiceTier) == price.AtLeast:
 			unpriced = fmt.Sprintf("the price of %s at the service tier %s is not known; leave model.service_tier out", m.Name, j.Model.ServiceTier)
@@ -55,7 +55,7 @@ func maxConcurrentAgents(j *job.Job) int64 {
 func (m Model) maxRequestUsage(j *job.Job, input int64) Claim {
 	output := cmp.Or(j.Model.MaxOutputTokens, m.Output, m.Window)
 	most := Claim{Tokens: input + output}
-	if !m.Price.Known() {
+	if m.Price == nil {
 		return most
 	}
 	for _, tier := range []string{"", j.Model.ServiceTier} {

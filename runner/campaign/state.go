@@ -77,8 +77,7 @@ func (c *CampaignState) TargetState(key string) TargetState {
 }
 
 // Unsettled returns the claims that are not settled, sorted by target key.
-func (c *CampaignState) Unsettled() []Claimed {
-	var all []Claimed
+func (c *CampaignState) Unsettled() (all []Claimed) {
 	for _, e := range c.targets {
 		if e.Claimed != nil {
 			all = append(all, *e.Claimed)

@@ -87,8 +87,7 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 
 // draftReasons lists why the pull request is a draft. It omits failed checks and the outcome of an ended run,
 // because the body shows these itself.
-func (p *Proposal) draftReasons() []string {
-	var reasons []string
+func (p *Proposal) draftReasons() (reasons []string) {
 	if reason := p.unverifiedReason(); reason != "" {
 		reasons = append(reasons, reason)
 	}
@@ -159,8 +158,7 @@ func (p *Proposal) unprovenTests() []string {
 }
 
 // brokenBaseTests returns the reason that the change removed or broke tests of the base, or nil.
-func (p *Proposal) brokenBaseTests() []string {
-	var broken []string
+func (p *Proposal) brokenBaseTests() (broken []string) {
 	for _, old := range p.Verification.BrokenOldTests() {
 		broken = append(broken, fmt.Sprintf("%q (%s)", cmp.Or(old.Name, old.File), old.DescribeState()))
 	}
@@ -245,8 +243,7 @@ const (
 )
 
 // earlierParagraphs returns a paragraph for each earlier request, for the commit message.
-func (p *Proposal) earlierParagraphs() []string {
-	var all []string
+func (p *Proposal) earlierParagraphs() (all []string) {
 	for _, r := range p.earlierRequests[:min(len(p.earlierRequests), earlierInCommit)] {
 		text := fmt.Sprintf("Earlier, asked for as %q:", markdown.Cut(markdown.Headline(r.Asked), 100))
 		if r.Summary != "" {

@@ -139,8 +139,7 @@ func treeEdits(files []changeset.File) []forge.TreeEdit {
 }
 
 // foldersOf returns all folders above a path.
-func foldersOf(path string) []string {
-	var list []string
+func foldersOf(path string) (list []string) {
 	for i := range len(path) {
 		if path[i] == '/' {
 			list = append(list, path[:i])

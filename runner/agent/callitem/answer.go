@@ -53,8 +53,7 @@ func (i OutputItem) Call() (call tools.Call, isLocal bool) {
 }
 
 // arguments returns a call's arguments as JSON text, whether the API sent them as a string or as an object.
-func (i OutputItem) arguments() string {
-	var text string
+func (i OutputItem) arguments() (text string) {
 	if json.Unmarshal(i.Arguments, &text) == nil {
 		return text
 	}

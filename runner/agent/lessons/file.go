@@ -103,8 +103,7 @@ func (r *reader) document(root *yaml.Node) []memory.Lesson {
 }
 
 // lessons returns the lessons of the list. Two entries with one ID are a problem.
-func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
-	var all []memory.Lesson
+func (r *reader) lessons(list *yaml.Node) (all []memory.Lesson) {
 	lineOf := map[string]int{} // of the last entry, by lesson ID
 	for i, node := range list.Content {
 		key := config.JoinPath("lessons", i)

@@ -80,7 +80,7 @@ func profiledModel(name string, profiles Profiles, j *job.Job, warn Warn) (Profi
 	}
 	profile = adjustedProfile(profile, j.Model)
 	warnOfRefusableSettings(name, profile, j.Model, warn)
-	lacksPrice := j.Limits.CostUSD != 0 && !profile.Price.Known()
+	lacksPrice := j.Limits.CostUSD != 0 && profile.Price == nil
 	if lacksPrice && NeedsPrice(j) {
 		return ProfiledModel{}, noPriceStop(name)
 	}
@@ -152,7 +152,7 @@ func BaseURL(j *job.Job, env settings.Environment) string {
 func ModelProblems(j *job.Job, env settings.Environment) (all []error) {
 	seen := map[string]bool{}
 	for _, m := range Models(j, env) {
-		if NeedsPrice(j) && !m.Profile.Price.Known() && !seen[m.Name] {
+		if NeedsPrice(j) && m.Profile.Price == nil && !seen[m.Name] {
 			seen[m.Name], all = true, append(all, noPriceStop(m.Name))
 		}
 	}
@@ -168,7 +168,7 @@ func ModelProblems(j *job.Job, env settings.Environment) (all []error) {
 // DefaultLimitUnpriced reports whether the default limits.cost_usd has no effect because the model's price is
 // unknown.
 func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
-	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
+	return j.Limits.CostUSD == job.DefaultCostUSD && Models(j, env)[0].Profile.Price == nil
 }
 
 // maxScriptBytes is the maximum size of a scripted session, in bytes.

@@ -48,7 +48,7 @@ func usedBy(spent agent.Spent, maxUSD float64) agent.Used {
 func knownCost(models []transcript.ModelUse, maxUSD float64) (sum float64) {
 	for _, m := range models {
 		isUsed := m.Usage != (transcript.Usage{})
-		if models[0].Price.Known() && !m.Price.Known() && isUsed {
+		if models[0].Price != nil && m.Price == nil && isUsed {
 			return maxUSD
 		}
 		sum = price.AddCosts(sum, m.CostUSD)

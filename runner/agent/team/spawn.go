@@ -171,7 +171,7 @@ func (s *teamAgent) modelFor(ctx context.Context, message string, itsJob *job.Jo
 	if err != nil {
 		return found, refusedBy(ctx, err)
 	}
-	if itsJob.Limits.CostUSD > 0 && s.starter.agent.Model.Profile.Price.Known() && !found.Profile.Price.Known() {
+	if itsJob.Limits.CostUSD > 0 && s.starter.agent.Model.Profile.Price != nil && found.Profile.Price == nil {
 		return found, agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", itsJob.Model.Name)
 	}
 	return found, nil

@@ -95,8 +95,7 @@ type Kubernetes struct {
 }
 
 // ParsedWindows returns the rollout's windows. Invalid ones are skipped: Load has reported them.
-func (r Rollout) ParsedWindows() []Window {
-	var all []Window
+func (r Rollout) ParsedWindows() (all []Window) {
 	for _, text := range r.Windows {
 		if w, err := parseWindow(text); err == nil {
 			all = append(all, w)

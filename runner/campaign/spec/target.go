@@ -20,8 +20,7 @@ type ListedTarget struct {
 }
 
 // Listed returns the targets of the campaign's list. file is the campaign file, as messages show it.
-func (c *Campaign) Listed(file string) []ListedTarget {
-	var all []ListedTarget
+func (c *Campaign) Listed(file string) (all []ListedTarget) {
 	for i, t := range c.Targets.List {
 		all = append(all, ListedTarget{t, config.Problem{File: file, Key: config.JoinPath("targets.list", i)}})
 	}

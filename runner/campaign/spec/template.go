@@ -46,9 +46,8 @@ var commandKeys = []string{"run", "init", "command", "args", "applies_if"}
 
 // problems returns the mistakes in the job, with sample values for the target. A placeholder in a command
 // is a mistake, because a stranger's text would run as code.
-func (t Template) problems() config.Problems {
+func (t Template) problems() (problems config.Problems) {
 	node := cloneNode(t.node)
-	var problems config.Problems
 	complain := func(at *yaml.Node, path, message, suggestion string) {
 		problems = append(problems, t.problemAt(at, path, message, suggestion))
 	}

@@ -147,8 +147,7 @@ func (p *Prepared) loadJob(ctx context.Context, o Options) error {
 }
 
 // assignments returns the settings that the caller chose, as KEY=VALUE of a job, in any order.
-func (o Options) assignments() []string {
-	var all []string
+func (o Options) assignments() (all []string) {
 	for key, value := range map[string]string{"policy.sandbox": o.Mode, "policy.network": o.Network} {
 		if value != "" {
 			all = append(all, key+"="+value)

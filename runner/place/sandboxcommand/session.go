@@ -88,8 +88,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 }
 
 // Warnings returns remarks on the configuration and the confinement.
-func (s *Session) Warnings() []string {
-	var all []string
+func (s *Session) Warnings() (all []string) {
 	for _, w := range s.prepared.Record.Warnings() {
 		all = append(all, w.Message)
 	}

@@ -146,8 +146,7 @@ func (a *archive) fileNamed(name string) *zip.File {
 }
 
 // unusedFiles returns the sorted names of files that are not in taken.
-func (a *archive) unusedFiles(taken map[string]bool) []string {
-	var names []string
+func (a *archive) unusedFiles(taken map[string]bool) (names []string) {
 	for name, f := range a.files {
 		inRun, _ := filepath.Rel(a.root, name) // no error: both are local paths
 		if f.Mode().IsRegular() && !taken[inRun] {

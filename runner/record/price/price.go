@@ -17,7 +17,7 @@ type Rates struct {
 	Output     float64 `json:"output"`
 }
 
-// List is a model's price list.
+// List is a model's price list. A nil list is an unknown price; a price of 0 is known.
 type List struct {
 	Rates
 	Tiers   []Tier           `json:"tiers,omitempty"`   // by length of the input
@@ -30,9 +30,6 @@ type Tier struct {
 	Above int64 `json:"above"` // tokens of input
 	Rates
 }
-
-// Known reports whether there is a price. A price of 0 is a price, too.
-func (l *List) Known() bool { return l != nil }
 
 // CommonPrices returns what two lists agree on: the default prices, and the service tiers with equal
 // prices. It returns nil if the default prices differ.

@@ -62,12 +62,6 @@ func TestFillsInCacheWritePrices(t *testing.T) {
 	}
 }
 
-func TestZeroPriceIsKnown(t *testing.T) {
-	if (*List)(nil).Known() || !new(List).Known() {
-		t.Error("known is what is there")
-	}
-}
-
 func TestFindsCommonPrices(t *testing.T) {
 	same := Rates{Input: 2, Output: 10}
 	long := []Tier{{1000, Rates{Input: 4, Output: 15}}}

@@ -60,11 +60,10 @@ func (r VerifyRow) DescribeOrigin() string {
 }
 
 // TotalSeconds returns how long all runs of the check took on the tree of this table.
-func (r VerifyRow) TotalSeconds() float64 {
+func (r VerifyRow) TotalSeconds() (seconds float64) {
 	if len(r.Runs) == 0 {
 		return r.Seconds
 	}
-	var seconds float64
 	for _, run := range r.Runs {
 		seconds += run.Seconds
 	}

@@ -20,7 +20,7 @@ type ModelUse struct {
 func CostOf(models []ModelUse) (cost float64, known bool) {
 	for _, m := range models {
 		switch {
-		case m.Price.Known():
+		case m.Price != nil:
 			cost, known = price.AddCosts(cost, m.CostUSD), true
 		case m.Usage != Usage{}:
 			return 0, false
@@ -37,7 +37,7 @@ func WithUsage(models []ModelUse, added Usage) []ModelUse {
 	models = slices.Clone(models) // others may still use the old slice
 	last := &models[len(models)-1]
 	last.Usage = last.Usage.Add(added)
-	if last.Price.Known() {
+	if last.Price != nil {
 		last.CostUSD = price.AddCosts(last.CostUSD, added.Cost(last.Price))
 	}
 	return models

@@ -70,8 +70,7 @@ func proofRank(class string) int {
 }
 
 // BestProofs returns the best class of each test file, over all proving checks, sorted by file.
-func (v Verify) BestProofs() []Proof {
-	var all []Proof
+func (v Verify) BestProofs() (all []Proof) {
 	indexOf := map[string]int{}
 	for _, row := range v.Rows {
 		for _, p := range row.Proof {
@@ -98,8 +97,7 @@ func (v Verify) UnlistedProofs() (unlisted int) {
 }
 
 // BrokenOldTests returns the missing or failing tests of the base, over all proving checks.
-func (v Verify) BrokenOldTests() []OldTest {
-	var all []OldTest
+func (v Verify) BrokenOldTests() (all []OldTest) {
 	for _, row := range v.Rows {
 		for _, o := range row.OldTests {
 			same := func(other OldTest) bool {

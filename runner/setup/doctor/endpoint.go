@@ -93,7 +93,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	}
 	t.proposeSettings(p, len(m.Chat))
 	t.found.Tokens = t.used.Total()
-	if list := profile.Price; list.Known() {
+	if list := profile.Price; list != nil {
 		cost := t.used.Cost(list)
 		t.found.CostUSD = &cost
 	}

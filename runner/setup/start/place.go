@@ -67,7 +67,7 @@ func (s *Start) decideRepair(ctx context.Context, a *Assignment, ws *workspace.W
 		return a, err
 	}
 	remainingUSD := decided.RemainingUSD
-	if !a.Model.Profile.Price.Known() {
+	if a.Model.Profile.Price == nil {
 		remainingUSD = 0 // without a price the remaining budget has no meaning
 	}
 	repairing := s.withSettings(*a, a.Settings.WithoutDrafts(remainingUSD), ws)

@@ -335,8 +335,7 @@ func (k *Key) Key(name string) *Key {
 
 // SettableKeys returns the keys below k that a variable or an assignment can set, in the order of the
 // fields. These are all keys except groups and the keys inside lists.
-func (k *Key) SettableKeys() []*Key {
-	var found []*Key
+func (k *Key) SettableKeys() (found []*Key) {
 	for _, below := range k.Keys {
 		if below.Shape == Group {
 			found = append(found, below.SettableKeys()...)

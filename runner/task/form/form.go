@@ -51,14 +51,14 @@ var (
 	OneLine       = &Form{Check: checkLine}
 	Label         = &Form{Check: LineLengthCheck(50)}
 	Branch        = &Form{Check: ValidateBranch}
-	Repository    = &Form{Check: ValidateRepository, Pattern: RepositoryPattern}
 	IssueRef      = &Form{Check: ParserCheck(ParseIssue), Pattern: `(?:(?:` + RepositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
 	RelativeFile  = &Form{Check: checkRelativeFile}
 	Folder        = &Form{Check: checkFolder}
 	VariableValue = &Form{Check: checkNoNUL}
 
-	Variable = Matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
-	Login    = Matching("a login, without @", OwnerPattern+`(?:\[bot\])?`).WithMistakenPrefix("@")
+	Repository = Matching("OWNER/REPO", RepositoryPattern)
+	Variable   = Matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
+	Login      = Matching("a login, without @", OwnerPattern+`(?:\[bot\])?`).WithMistakenPrefix("@")
 )
 
 func checkNoNUL(s string) error {

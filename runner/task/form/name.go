@@ -60,23 +60,8 @@ const (
 	RepositoryPattern = OwnerPattern + `/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}|\.\.[A-Za-z0-9._-]{1,98})` // not . and ..
 )
 
-// ValidateRepository returns an error for a name that RepositoryPattern does not match. It does not
-// compile the pattern, which every run would wait for.
-func ValidateRepository(name string) error {
-	owner, repository, _ := strings.Cut(name, "/")
-	if owner == "" || len(owner) > 39 || strings.ContainsAny(owner[:1], "_-") || !consistsOf(owner, "_-") ||
-		repository == "" || len(repository) > 100 || repository == "." || repository == ".." || !consistsOf(repository, "._-") {
-		return errors.New("must be OWNER/REPO")
-	}
-	return nil
-}
-
-// consistsOf reports whether text has only ASCII letters, digits and the given others.
-func consistsOf(text, others string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r))
-	})
-}
+// ValidateRepository returns an error for a name that is not OWNER/REPO.
+func ValidateRepository(name string) error { return Repository.Check(name) }
 
 type Issue struct {
 	Repository string // OWNER/REPO; empty for the repository of the run
@@ -90,18 +75,9 @@ const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::
 
 var issueAddressPattern = sync.OnceValue(func() *regexp.Regexp { return CompileFullMatch(issueAddress) })
 
-// matchIssueAddress returns the groups of issueAddress, or nil. Most runs have no address, and compiling the
-// expression takes time.
-func matchIssueAddress(s string) []string {
-	if !strings.Contains(s, "/issues/") && !strings.Contains(s, "/pull/") {
-		return nil
-	}
-	return issueAddressPattern().FindStringSubmatch(s)
-}
-
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
-	if address := matchIssueAddress(s); address != nil {
+	if address := issueAddressPattern().FindStringSubmatch(s); address != nil {
 		s = address[2] + "#" + address[3]
 	}
 	repository, digits, marked := strings.Cut(s, "#")
@@ -123,7 +99,7 @@ func ParseIssue(s string) (Issue, error) {
 // IssueServer returns the server in the web address of an issue, such as https://github.com. It returns ""
 // for #7 and OWNER/REPO#7.
 func IssueServer(s string) string {
-	if address := matchIssueAddress(s); address != nil {
+	if address := issueAddressPattern().FindStringSubmatch(s); address != nil {
 		if strings.Contains(address[1], "://") {
 			return address[1]
 		}

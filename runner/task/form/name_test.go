@@ -48,14 +48,12 @@ func TestValidatesTaskKeys(t *testing.T) {
 }
 
 func TestValidatesRepositoryNames(t *testing.T) {
-	pattern := CompileFullMatch(RepositoryPattern)
 	for name, want := range map[string]bool{
 		"octo/demo": true, "octo-org/hello.world": true, "o_emu/r-1": true, "O9/-r": true, "o/_r": true, strings.Repeat("o", 39) + "/r": true, "octo/.github": true, "octo/..a": true, "octo/" + strings.Repeat("r", 100): true,
 		"": false, "demo": false, "octo/": false, "/demo": false, "octo/demo/x": false, "octo/..": false, "octo/.": false,
 		"-octo/demo": false, "_octo/demo": false, "octo.x/demo": false, "öcto/demo": false, "octo/dém": false, "octo/\xff": false, "octo/de mo": false, "octo/demo\n": false, strings.Repeat("o", 40) + "/demo": false, "octo/" + strings.Repeat("r", 101): false,
 	} {
 		must.Same(t, want, ValidateRepository(name) == nil, name)
-		must.Same(t, want, pattern.MatchString(name), name)
 	}
 }
 

@@ -70,8 +70,7 @@ func parseCertificates(raw []byte) (all []byte, err error) {
 
 // CertificatesFor returns the certificates of the entries in PEM, each file once. It is empty for entries
 // without a CA.
-func (a Authorities) CertificatesFor(entries []job.AllowedHost) []byte {
-	var all []byte
+func (a Authorities) CertificatesFor(entries []job.AllowedHost) (all []byte) {
 	var known []string
 	for _, host := range entries {
 		if host.CA != "" && !slices.Contains(known, host.CA) {

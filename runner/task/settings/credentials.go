@@ -136,8 +136,7 @@ func variableWith(environment []string, text string) string {
 }
 
 // CredentialSecrets returns the values of the credentials, for removal from all output.
-func CredentialSecrets(set credential.Set) []secrets.Value {
-	var values []secrets.Value
+func CredentialSecrets(set credential.Set) (values []secrets.Value) {
 	for _, c := range set {
 		values = append(values, secrets.Value{Name: c.Name, Secret: c.Value})
 	}

@@ -162,8 +162,7 @@ var credentialVariables = []string{
 
 // Secrets returns the values to remove from all output: every value of the known names and of extraNames,
 // other values of variables named like a credential, and the logins of the machine's proxies.
-func (e Environment) Secrets(extraNames ...string) []secrets.Value {
-	var values []secrets.Value
+func (e Environment) Secrets(extraNames ...string) (values []secrets.Value) {
 	known := slices.Concat(credentialVariables, extraNames)
 	for _, name := range known {
 		if value := e.Get(name); value != "" {
@@ -225,11 +224,10 @@ func unescapeURL(text string) string {
 // Secrets returns the values that a run removes from everything it writes or sends. These are keys
 // and tokens of the environment, and credentials passed by the job to commands, servers or the
 // model's API. j may be nil.
-func Secrets(env Environment, j *job.Job) []secrets.Value {
+func Secrets(env Environment, j *job.Job) (values []secrets.Value) {
 	if j == nil {
 		return env.Secrets()
 	}
-	var values []secrets.Value
 	add := func(prefix string, from map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(from)) {
 			if value := from[name]; policy.NamesSecret(name, value) {
@@ -257,8 +255,7 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 }
 
 // hostedSecrets returns the credentials of a hosted tool for other services.
-func hostedSecrets(tool map[string]any) []secrets.Value {
-	var values []secrets.Value
+func hostedSecrets(tool map[string]any) (values []secrets.Value) {
 	if token, _ := tool["authorization"].(string); token != "" {
 		values = append(values, secrets.Value{Name: "tools.hosted.authorization", Secret: token})
 	}

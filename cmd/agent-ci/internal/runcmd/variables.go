@@ -18,8 +18,7 @@ func ReservedVariables() []string {
 const setVariable = cli.FlagPrefix + "SET"
 
 // VariableAssignments returns the assignments in setVariable.
-func VariableAssignments(p cli.Process) []string {
-	var assignments []string
+func VariableAssignments(p cli.Process) (assignments []string) {
 	for line := range strings.Lines(p.Variable(setVariable)) {
 		if line = strings.TrimSpace(line); line != "" {
 			assignments = append(assignments, line)

@@ -131,7 +131,7 @@ func smallerLimit(a, b int64) int64 {
 // higher price applies, if that is less.
 func (e Entry) window() int64 {
 	window := smallerLimit(e.Context, e.Input)
-	if e.Price.Known() {
+	if e.Price != nil {
 		for _, tier := range e.Price.Tiers {
 			window = smallerLimit(window, tier.Above)
 		}

@@ -76,8 +76,7 @@ var quirks = []quirk{
 }
 
 // Quirks returns the names of all quirks.
-func Quirks() []string {
-	var names []string
+func Quirks() (names []string) {
 	for _, q := range quirks {
 		names = append(names, string(q.name))
 	}
@@ -154,8 +153,7 @@ func useObjectArguments(b *chatBody) {
 }
 
 // splitParallelCalls puts each call into its own message, followed by its output.
-func splitParallelCalls(messages []chatMessage) []chatMessage {
-	var result []chatMessage
+func splitParallelCalls(messages []chatMessage) (result []chatMessage) {
 	for len(messages) > 0 {
 		m := messages[0]
 		messages = messages[1:]
@@ -210,8 +208,7 @@ const (
 
 // alternateRoles makes user and assistant messages alternate, ending with the user. It joins neighbours with the same
 // role, and adds placeholders for missing messages. Outputs of calls count as user messages.
-func alternateRoles(messages []chatMessage) []chatMessage {
-	var result []chatMessage
+func alternateRoles(messages []chatMessage) (result []chatMessage) {
 	for _, m := range messages {
 		if len(result) == 0 {
 			result = append(result, m)

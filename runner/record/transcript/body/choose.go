@@ -126,8 +126,7 @@ func callCount(e transcript.Entry) int {
 }
 
 // withGaps returns blocks with marks where calls are left out.
-func withGaps(all []block, mode Mode) []block {
-	var marked []block
+func withGaps(all []block, mode Mode) (marked []block) {
 	calls := 0
 	for _, b := range all {
 		if omitted := b.callsBefore - calls; omitted > 0 {

@@ -62,8 +62,7 @@ func (p *page) addSection(s section) bool {
 }
 
 // rowsOf returns a row for each element.
-func rowsOf[T any](all []T, row func(T) string) []string {
-	var rows []string
+func rowsOf[T any](all []T, row func(T) string) (rows []string) {
 	for _, one := range all {
 		rows = append(rows, row(one))
 	}
@@ -80,8 +79,7 @@ func (s section) moreLine(omitted int) string {
 const CommentMark = "<!-- agent-ci: transcript -->"
 
 // comments returns the pages after the first one as comments, each with a heading.
-func comments(v *transcript.View, pages []string, end ending) []string {
-	var all []string
+func comments(v *transcript.View, pages []string, end ending) (all []string) {
 	for i, p := range pages[1:] {
 		part := i + 2 // the body is part 1
 		text := commentHead(v, part, len(pages)) + p

@@ -118,16 +118,19 @@ var fullWidth = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "�
 // makeFullWidth replaces the characters of each match that have an effect by full-width ones. If the pattern
 // has groups, it replaces only in the last group that matched.
 func makeFullWidth(s string, pattern *regexp.Regexp) string {
+	return replaceLastGroups(s, pattern, fullWidth.Replace)
+}
+
+// replaceLastGroups replaces the last group of each match, or the whole match of a pattern without groups.
+func replaceLastGroups(s string, pattern *regexp.Regexp, replace func(string) string) string {
 	var b strings.Builder
 	done := 0
 	for _, m := range pattern.FindAllStringSubmatchIndex(s, -1) {
 		start, end := lastGroup(m)
-		b.WriteString(s[done:start])
-		b.WriteString(fullWidth.Replace(s[start:end]))
+		b.WriteString(s[done:start] + replace(s[start:end]))
 		done = end
 	}
-	b.WriteString(s[done:])
-	return b.String()
+	return b.String() + s[done:]
 }
 
 // lastGroup returns the bounds of the last group that matched, or of the whole match. match has pairs of bounds: those of

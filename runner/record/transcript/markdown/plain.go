@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
@@ -23,21 +22,11 @@ const maxTitle = 256
 // without effects, of up to 256 UTF-16 units. A zero width space prevents an effect. People do not
 // copy titles, so that does no harm.
 func Title(s string) string {
-	return Cut(breakUp(oneLine(s), liveText()), maxTitle)
+	return Cut(replaceLastGroups(oneLine(s), liveText(), breakUp), maxTitle)
 }
 
-// breakUp inserts a zero width space after the first character of the last group in each match.
-func breakUp(s string, pattern *regexp.Regexp) string {
-	const zeroWidth = "\u200b"
-	var b strings.Builder
-	done := 0
-	for _, m := range pattern.FindAllStringSubmatchIndex(s, -1) {
-		start, _ := lastGroup(m)
-		b.WriteString(s[done:start+1] + zeroWidth)
-		done = start + 1
-	}
-	return b.String() + s[done:]
-}
+// breakUp inserts a zero width space after the first character, so that the text has no effect.
+func breakUp(group string) string { return group[:1] + "\u200b" + group[1:] }
 
 // trailerLine matches lines that git reads as trailers: see git-interpret-trailers(1).
 var trailerLine = lazyregexp.New(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
