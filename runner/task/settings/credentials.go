@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -80,13 +79,10 @@ func readCredential(ctx context.Context, env Environment, s job.Secret) (c crede
 // SecretFile returns the path of the file with the secret's value, or "" if a variable holds the
 // value.
 func (e Environment) SecretFile(s job.Secret) string {
-	switch rest, inHome := strings.CutPrefix(s.From, "~/"); {
-	case !s.FromFile():
+	if !s.FromFile() {
 		return ""
-	case inHome:
-		return filepath.Join(e.Home(), rest)
 	}
-	return s.From
+	return e.Absolute("/", []string{s.From})[0]
 }
 
 // readSecretFile returns the one line in a secret's file, without its line end.

@@ -17,7 +17,7 @@ func Code(s string) string {
 	if s == "" {
 		return ""
 	}
-	fence := strings.Repeat("`", longestRun(s, '`')+1)
+	fence := strings.Repeat("`", longestFence(s)+1)
 	if s[0] == '`' || s[len(s)-1] == '`' {
 		s = " " + s + " "
 	}
@@ -27,18 +27,18 @@ func Code(s string) string {
 // Fence returns s as a block of code, with a newline after it.
 func Fence(s string) string {
 	s = inertCode(visibleText(s))
-	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
+	fence := strings.Repeat("`", max(3, longestFence(s)+1))
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
 	return fence + "\n" + s + fence + "\n"
 }
 
-// longestRun returns the length of the longest run of c in s.
-func longestRun(s string, c byte) int {
+// longestFence returns the length of the longest run of backticks in s.
+func longestFence(s string) int {
 	longest, run := 0, 0
 	for i := range len(s) {
-		if s[i] != c {
+		if s[i] != '`' {
 			run = 0
 			continue
 		}
@@ -80,7 +80,7 @@ func inertCode(s string) string {
 	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
 		s = makeFullWidth(s, workflowCommand())
 	}
-	if beginsLine(s, '/') {
+	if hasLineWithSlash(s) {
 		s = makeFullWidth(s, slashCommand())
 	}
 	if strings.Contains(s, "[") && strings.Contains(s, "]") {
@@ -92,10 +92,10 @@ func inertCode(s string) string {
 	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
 }
 
-// beginsLine reports whether c is the first character of a line, ignoring blanks.
-func beginsLine(s string, c byte) bool {
+// hasLineWithSlash reports whether a line begins with a slash, ignoring blanks.
+func hasLineWithSlash(s string) bool {
 	for line := range strings.Lines(s) {
-		if line = strings.TrimLeft(line, " \t"); line != "" && line[0] == c {
+		if strings.HasPrefix(strings.TrimLeft(line, " \t"), "/") {
 			return true
 		}
 	}
