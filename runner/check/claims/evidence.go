@@ -16,7 +16,7 @@ import (
 // Evidence is what a run shows about its work.
 type Evidence struct {
 	Paths []string // of the change
-	// Diff reads the change. It is called only if a claim needs it.
+	// Diff reads the change. It is called once, and only if a claim needs it.
 	Diff func() (*lines.Diff, error)
 	// Texts yields arguments and outputs of all calls, and commands and outputs of checks. It is
 	// used only if a claim needs it. It is nil for a bundle without a transcript. Then only files

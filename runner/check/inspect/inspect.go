@@ -11,7 +11,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
@@ -66,7 +65,7 @@ func (c Case) Claims(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	e := claims.Evidence{
-		Paths: changeset.Paths(c.Change.Files), Diff: sync.OnceValues(func() (*lines.Diff, error) { return c.patchLines(ctx) }),
+		Paths: changeset.Paths(c.Change.Files), Diff: func() (*lines.Diff, error) { return c.patchLines(ctx) },
 	}
 	log, err := c.Record.Open(record.TranscriptFile)
 	switch {
