@@ -2,6 +2,7 @@ package github_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -150,4 +151,9 @@ func TestSearchRefusesBeyondGitHubLimit(t *testing.T) {
 	if hits, err := client.Search(t.Context(), forge.Search{Organisation: "octo", Issues: "issue"}, 10_000); err != nil || len(hits) != 1000 || hits[999].Issue != 1001 || hits[999].Repository != "octo/widgets" {
 		t.Errorf("%d, %v", len(hits), err)
 	}
+}
+
+func TestRefusesPartOfFoundCode(t *testing.T) {
+	a := newAPI(t, map[string]http.HandlerFunc{"GET /search/code": answer(200, `{"total_count": 1, "incomplete_results": true, "items": []}`)})
+	must.Fail(t, "GitHub gave a part of the results", must.Err(a.client.Search(t.Context(), forge.Search{Organisation: "o", Code: "go.mod"}, 10)))
 }
