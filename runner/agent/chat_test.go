@@ -98,17 +98,6 @@ func TestChatRunsWholeConversation(t *testing.T) {
 	}
 }
 
-func TestChatHasOneSystemMessage(t *testing.T) {
-	t.Parallel()
-	f, server := chatting(t, saying("chat", "Done."), saying("chat", "Done."))
-	f.mustSay(t, "Done.")
-	f.mustTell(t, "You ended.")
-	f.mustSay(t, "Done.")
-	if want := `{"role":"user","content":"[From the runner] You ended."}`; !strings.HasSuffix(server.bodies[1], want+"]}") {
-		t.Errorf("the last request does not end with %s: %s", want, server.bodies[1])
-	}
-}
-
 func TestChatReadsContentInParts(t *testing.T) {
 	t.Parallel()
 	f, _ := chatting(t, stream(`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}}]}`+"\n\n"+
@@ -225,24 +214,18 @@ func TestChatSurvivesStreamCutAtAnyChunk(t *testing.T) {
 	}
 }
 
-func TestChatShowsTaskImages(t *testing.T) {
+// TestChatShowsImages has one in the task, and one behind each output.
+func TestChatShowsImages(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	f.AddItems(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
-	f.mustRun(t)
-	want := `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
-	must.Contain(t, server.bodies[0], want)
-}
-
-func TestChatShowsImagesAfterOutputs(t *testing.T) {
-	t.Parallel()
-	f, server := chatting(t)
 	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}
 	f.mustSay(t, "Done.")
 	one := `{"role":"tool","content":"a picture","tool_call_id":"one"},{"role":"user","content":[{"type":"text","text":"What the call one shows:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
 	must.Contain(t, server.bodies[1], one)
+	must.Contain(t, server.bodies[0], `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`)
 	// The outputs of one answer follow each other; the server checks it.
-	must.Same(t, 3, strings.Count(server.bodies[2], `"image_url":{`), server.bodies[2])
+	must.Same(t, 4, strings.Count(server.bodies[2], `"image_url":{`), server.bodies[2])
 }
 
 // TestChatClassifiesAnswers has answers fail in the ways that this wire alone has.

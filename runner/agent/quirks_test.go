@@ -154,5 +154,6 @@ func TestSeparatesThoughtsFromText(t *testing.T) {
 		must.Do(t, json.Unmarshal([]byte(server.bodies[1]), &sent))
 		must.Same(t, want.back, sent.Messages[1].Content, text, "goes back")
 		must.Same(t, "assistant", sent.Messages[1].Role, text)
+		must.Same(t, "[From the runner] Go on.", sent.Messages[2].Content, text)
 	}
 }
