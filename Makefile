@@ -28,6 +28,7 @@ PKG     ?= ./gitops/charset
 N       ?= 30
 SEED    ?= 1
 ALSO    ?=
+OTHER   ?=
 # The clients of TestPackageManagersUseSecretsSafely that may not be missing.
 CLIENTS ?=
 # How long make soak goes on.
@@ -49,7 +50,7 @@ test: ## the tests, except the slowest, which are in e2e
 	GOGC=400 $(GO) test -ldflags='-s -w' -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) -timeout $(LIMIT) -skip '$(SLOW)' $(FRESH) ./... ./.ci/mutants
 
 mutants: ## which tests of the packages PKG fail by which of N=30 seeded faults; SEED repeats
-	@$(GO) run ./.ci/mutants -n $(N) -seed $(SEED) -also '$(ALSO)' $(PKG)
+	@$(GO) run ./.ci/mutants -n $(N) -seed $(SEED) -other '$(OTHER)' -also '$(ALSO)' $(PKG)
 
 # Without GORACE, each process of a test would sleep for a second before it exits.
 race: ## the tests of packages with goroutines under the race detector (needs a C compiler)

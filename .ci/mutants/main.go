@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "which mutants are chosen")
 	n := flags.Int("n", 30, "how many mutants a package gets")
+	other := flags.String("other", "", "folder of another version of the package: only faults that both have, for a comparison of their tests")
 	skip := flags.String("skip", "", "tests that are left out, as a regular expression")
 	slowest := flags.Duration("slowest", 20*time.Second, "tests that take longer than this alone are left out")
 	var also []*others
@@ -64,7 +65,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		mutants, bin, err := compile(ctx, pkg, *seed, *n)
+		mutants, bin, err := compile(ctx, pkg, *other, *seed, *n)
 		if err != nil {
 			return fmt.Errorf("compile the mutants of %s: %w", pkg.ImportPath, err)
 		}

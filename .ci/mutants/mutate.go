@@ -44,6 +44,7 @@ func load(ctx context.Context, name string) (*goPackage, error) {
 // mutant is one fault. It only inserts text, so faults nest, and no line moves.
 type mutant struct {
 	file, where, what string
+	key               string // function, fault, text of the line and number of such faults: the same in another version
 	edits             []edit
 	reached           bool
 	killers           []string
@@ -117,9 +118,40 @@ func mutantString[T ~string](s T, id int) T {
 }
 `
 
-// compile chooses n mutants that compile, and links a test binary that contains all of them.
-// The binary has its own folder.
-func compile(ctx context.Context, pkg *goPackage, seed uint64, n int) ([]*mutant, string, error) {
+// common returns the mutants that the package in another folder has too, in an order that both have.
+func common(all []*mutant, folder string) ([]*mutant, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s has no files of Go", folder)
+	}
+	theirs := map[string]bool{}
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		found, err := mutantsOf(path, source)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range found {
+			theirs[m.key] = true
+		}
+	}
+	all = slices.DeleteFunc(all, func(m *mutant) bool { return !theirs[m.key] })
+	slices.SortStableFunc(all, func(a, b *mutant) int { return strings.Compare(a.key, b.key) })
+	return all, nil
+}
+
+// compile chooses n mutants that compile, of those that the package in the folder other has too, and links a test
+// binary that contains all of them. The binary has its own folder.
+func compile(ctx context.Context, pkg *goPackage, other string, seed uint64, n int) ([]*mutant, string, error) {
 	sources := map[string][]byte{}
 	var all []*mutant
 	for _, name := range pkg.GoFiles {
@@ -134,6 +166,12 @@ func compile(ctx context.Context, pkg *goPackage, seed uint64, n int) ([]*mutant
 			return nil, "", err
 		}
 		all = append(all, found...)
+	}
+	if other != "" {
+		var err error
+		if all, err = common(all, other); err != nil {
+			return nil, "", err
+		}
 	}
 	random := rand.New(rand.NewPCG(seed, 51))
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -231,6 +269,7 @@ func mutantsOf(path string, source []byte) ([]*mutant, error) {
 	f := &finder{path: path, source: source, files: files}
 	for _, decl := range file.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
+			f.in = fn.Name.Name
 			f.function(fn.Type, fn.Body)
 		}
 	}
@@ -244,13 +283,22 @@ type finder struct {
 	path   string
 	source []byte
 	files  *token.FileSet
+	in     string // the function
 	found  []*mutant
 	err    error
 }
 
 func (f *finder) add(n ast.Node, what string, edits ...edit) {
 	line := f.files.Position(n.Pos()).Line
+	key := f.in + ": " + what + ": " + strings.TrimSpace(strings.Split(string(f.source), "\n")[line-1])
+	number := 0
+	for _, m := range f.found {
+		if strings.HasPrefix(m.key, key+" ") {
+			number++
+		}
+	}
 	f.found = append(f.found, &mutant{
+		key:  fmt.Sprintf("%s %d", key, number),
 		file: f.path, where: fmt.Sprintf("%s:%d", filepath.Base(f.path), line), what: what, edits: edits,
 	})
 }
