@@ -20,11 +20,13 @@ import (
 // board is a repository where a comment is written in a test.
 type board struct {
 	forge.Repository
-	bodies []string
-	err    error
+	created int
+	bodies  []string
+	err     error
 }
 
 func (b *board) CreateComment(_ context.Context, _ int, body string) (*forge.Comment, error) {
+	b.created++
 	return &forge.Comment{ID: 1}, b.EditComment(context.Background(), 1, body)
 }
 
@@ -75,6 +77,7 @@ func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 			intake.ProgressMark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
 		}
 		must.Same(t, want, b.bodies)
+		must.Same(t, 1, b.created, "comments")
 	})
 }
 

@@ -104,6 +104,13 @@ func TestOpensNoEmptyLogGroup(t *testing.T) {
 	must.Same(t, want, log.String())
 }
 
+// In the log of a step no event begins a command, whatever its text.
+func TestEventsBeginNoCommand(t *testing.T) {
+	var events bytes.Buffer
+	shownOn(&Watch{Events: &events, Step: &actions.Step{Log: actions.NewLog(new(bytes.Buffer))}})(event(t, transcript.TypeWarning, transcript.Warning{Message: "##[error]forged"}))
+	must.Contain(t, events.String(), `##\u005berror]forged`)
+}
+
 func TestMasksSecretsInRunnerLog(t *testing.T) {
 	for masks, want := range map[bool]bool{true: true, false: false} {
 		var log bytes.Buffer
