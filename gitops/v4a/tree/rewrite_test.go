@@ -42,10 +42,10 @@ func TestRewrites(t *testing.T) {
 		diff   string
 	}{
 		"update": {
-			folder{"f": "a\nb\nc\n"},
-			texts(folder{"f": "a\nB\nc\n"}),
-			folder{"f": "a\nB\nc\n"},
-			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
+			folder{"f g": "a\nb\nc\n"},
+			texts(folder{"f g": "a\nB\nc\n"}),
+			folder{"f g": "a\nB\nc\n"},
+			"diff --git a/f g b/f g\n--- a/f g\t\n+++ b/f g\t\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
 		},
 		"create, with folders": {
 			nil, texts(folder{"d/e/f": "a"}),
