@@ -38,10 +38,6 @@ func (k *kernel) receive(from io.Reader) error {
 			k.sentInvalid = !errors.Is(err, io.EOF)
 			return nil
 		}
-		select {
-		case k.frames <- f:
-		case <-k.released.Done():
-			return nil
-		}
+		k.frames <- f
 	}
 }

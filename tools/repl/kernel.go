@@ -1,7 +1,6 @@
 package repl
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
+	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 //go:embed kernel.cjs
@@ -52,19 +52,15 @@ func (o Options) ruleRefusal() string {
 // kernel is a Node process that runs code and keeps its definitions.
 type kernel struct {
 	*attached.Program
-	frames      chan frame      // messages from the kernel; closed at the end
-	lines       chan []byte     // lines to send to the kernel
-	prints      printRouter     // output of its code
-	released    context.Context // done when the kernel is no longer used
-	release     context.CancelFunc
-	sentInvalid bool           // it sent an invalid frame; set before frames is closed
-	writer      sync.WaitGroup // waits for transmit
+	frames      chan frame  // messages from the kernel; closed at the end
+	prints      printRouter // output of its code
+	sentInvalid bool        // it sent an invalid frame; set before frames is closed
+	writing     sync.Mutex  // held while a message is sent
 }
 
 // start starts a kernel process.
 func start(o Options) (k *kernel, err error) {
-	k = &kernel{frames: make(chan frame), lines: make(chan []byte)}
-	k.released, k.release = context.WithCancel(context.Background())
+	k = &kernel{frames: make(chan frame)}
 	command := sandbox.Command{
 		Argv: append(launcher[:len(launcher):len(launcher)], kernelArgv()...), Dir: o.Dir, Env: append(o.Env[:len(o.Env):len(o.Env)], "NO_COLOR=1", "PWD="+o.Dir),
 	}
@@ -72,24 +68,15 @@ func start(o Options) (k *kernel, err error) {
 	if err != nil {
 		return nil, err
 	}
-	k.writer.Go(k.transmit)
 	return k, nil
 }
 
-// transmit writes the lines in k.lines to the kernel until it ends or is released.
-func (k *kernel) transmit() {
-	for {
-		select {
-		case line := <-k.lines:
-			if _, err := k.Input.Write(line); err != nil {
-				return // the end of the kernel reports the problem
-			}
-		case <-k.released.Done():
-			return
-		case <-k.Done():
-			return
-		}
-	}
+// send sends a message to the kernel, and waits until the kernel reads it or ends. It ignores errors, because the end of
+// the kernel reports the problem.
+func (k *kernel) send(order any) {
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	_ = message.Write(k.Input, order)
 }
 
 // stop kills the kernel and waits for its end.
@@ -100,7 +87,7 @@ func (k *kernel) stop() {
 
 // describeEnd waits for the kernel's end and describes it, as the end of a sentence.
 func (k *kernel) describeEnd() string {
-	k.release()
-	k.writer.Wait()
+	for range k.frames { // messages that no cell waits for
+	}
 	return attached.Ending(k.Wait())
 }

@@ -1,7 +1,6 @@
 package repl
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -41,21 +40,24 @@ type runningCell struct {
 func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, unusable bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	r := &runningCell{cell: c, kernel: k, ctx: limited, calls: tools.ScriptCallsOf(ctx), slots: make(chan struct{}, maxOpen)}
+	defer context.AfterFunc(limited, k.Kill)() // ends serveFrames, and messages that the kernel does not read
+	callCtx, cancelCalls := context.WithCancel(limited)
+	defer cancelCalls()
+	r := &runningCell{cell: c, kernel: k, ctx: callCtx, calls: tools.ScriptCallsOf(ctx), slots: make(chan struct{}, maxOpen)}
 	capture, mark := outputs.Capture(c.callID), "\x00"+rand.Text()+"\x00"
 	markSeen := k.prints.begin(capture, mark)
-	r.sendOrder(order{"run", c.number, c.code, mark})
+	k.send(order{"run", c.number, c.code, mark})
 	failed, done := r.serveFrames()
 	if done {
 		r.awaitMark(markSeen)
 	}
 	timedOut := !done && limited.Err() != nil
-	cancel()
-	r.calls.Answered() // so that r.notes and r.images are complete
+	cancelCalls()
 	stopMessage := ""
 	if !done {
 		stopMessage = r.endKernel(timedOut)
 	}
+	r.calls.Answered() // so that r.notes and r.images are complete
 	k.prints.end()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,26 +78,20 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 }
 
 // serveFrames handles the messages of the running code until it ends. failed means that the code threw. done is false if
-// the code did not finish: the kernel ended, or the cell's context.
+// the kernel ended before the code.
 func (r *runningCell) serveFrames() (failed, done bool) {
-	for {
-		select {
-		case f, open := <-r.frames:
-			switch {
-			case !open:
-				return false, false
-			case f.Cell != r.number: // from code that continues after the end of its cell
-			case f.Type == "done":
-				return f.Failed, true
-			case f.Type == "tool":
-				r.startCall(f)
-			default:
-				r.showImage(f)
-			}
-		case <-r.ctx.Done():
-			return false, false
+	for f := range r.frames {
+		switch {
+		case f.Cell != r.number: // from code that continues after the end of its cell
+		case f.Type == "done":
+			return f.Failed, true
+		case f.Type == "tool":
+			r.startCall(f)
+		default:
+			r.showImage(f)
 		}
 	}
+	return false, false
 }
 
 // awaitMark waits until markSeen is closed, up to markWait. The output may arrive after the last message, because it
@@ -150,7 +146,7 @@ func (r *runningCell) startCall(f frame) {
 			r.notes += result.Notes
 			r.mu.Unlock()
 		}
-		r.sendOrder(script.Settle(f.Call, result))
+		r.send(script.Settle(f.Call, result))
 	})
 }
 
@@ -162,21 +158,9 @@ func (r *runningCell) showImage(f frame) {
 		description, err = r.images.Add(r.ctx, data)
 	}
 	if err != nil {
-		r.sendOrder(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
+		r.send(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
 		return
 	}
 	r.prints.addRemark("[Image: " + description + "]\n")
-	r.sendOrder(script.Settle(f.Call, tools.Result{Output: description}))
-}
-
-// sendOrder passes a message, as a line of JSON, to transmit. It drops the line if the cell or the kernel ends first.
-func (r *runningCell) sendOrder(order any) {
-	var text bytes.Buffer
-	_ = message.Write(&text, order) // encoding it cannot fail
-	select {
-	case r.lines <- text.Bytes():
-	case <-r.ctx.Done():
-	case <-r.released.Done():
-	case <-r.kernel.Done():
-	}
+	r.send(script.Settle(f.Call, tools.Result{Output: description}))
 }
