@@ -119,8 +119,11 @@ func (d *diffReader) isPrelude(line string) bool {
 		"diff --git ", "index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ", "similarity index ",
 		"rename ", "copy ", "GIT binary patch", "Binary files ",
 	}, func(start string) bool { return strings.HasPrefix(line, start) })
-	mayBegin := isBlankHunk(d.hunk.lines) || strings.HasPrefix(line, "diff --git ") // otherwise it is a line of the hunk
-	return looksLikeOne && mayBegin
+	if !looksLikeOne {
+		return false
+	}
+	// In a hunk with content, such a line is content too.
+	return isBlankHunk(d.hunk.lines) || strings.HasPrefix(line, "diff --git ")
 }
 
 // addLine adds line i of the answer to the hunk. A line without a sign is a context line whose
