@@ -237,9 +237,6 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 		return a.Work(), nil
 	}
 	defer a.endProcesses()
-	if a.Team != nil {
-		a.Team.Begin(ctx)
-	}
 	lastWords, err := a.converse(ctx)
 	if lastWords != "" {
 		a.work.Summary = a.Record.Redact(lastWords) // as in the transcript
@@ -269,6 +266,9 @@ func (a *Agent) hadEnded() bool {
 func (a *Agent) converse(ctx context.Context) (lastWords string, err error) {
 	if err := a.makeTools(ctx); err != nil {
 		return "", err
+	}
+	if a.Team != nil {
+		a.Team.Begin(ctx) // not before: subagents that start use the tools
 	}
 	lastWords, ended, err := a.settleEnd(ctx)
 	if err != nil {

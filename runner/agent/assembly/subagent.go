@@ -15,7 +15,7 @@ import (
 
 // Team manages the subagents of one agent.
 type Team interface {
-	// Begin marks the agent as working, until End.
+	// Begin marks the agent as working, until End. Its tools are made, and subagents without a copy of the tree share them.
 	Begin(ctx context.Context)
 	// Tools returns the model's tools for managing the team.
 	Tools() []tools.Tool

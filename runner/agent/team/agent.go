@@ -120,7 +120,7 @@ func (a *teamAgent) find(id string) (*teamAgent, error) {
 	return nil, agents.Unknown(id)
 }
 
-// agentNames are the names of subagents, in order.
+// subagentNames are the names of subagents, in order.
 var subagentNames = []string{
 	"Curie", "Noether", "Hopper", "Lovelace", "Meitner", "Franklin", "Goodall", "Hypatia", "Kepler", "Sagan", "Turing", "Euler",
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",

@@ -52,13 +52,13 @@ func (a *teamAgent) Unmerged(ids []string) (all []string) {
 // Merge merges a subagent's change into the agent's tree. On conflicts it changes nothing, and its result describes
 // them.
 func (a *teamAgent) Merge(ctx context.Context, id string) (tools.Result, error) {
-	s, err := a.requireMergeable(id)
+	s, place, err := a.requireMergeable(id)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	a.team.mergeLock.Lock()
 	defer a.team.mergeLock.Unlock()
-	state, err := s.stateOfCopy(ctx)
+	state, err := s.stateOfCopy(ctx, place)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -82,25 +82,25 @@ func (s *teamAgent) settleMerge(state mergeState) {
 	s.mergeState = state
 }
 
-// requireMergeable returns the subagent with this ID or name, or an error for the model if its change cannot be merged
-// now.
-func (a *teamAgent) requireMergeable(id string) (*teamAgent, error) {
+// requireMergeable returns the subagent with this ID or name and its copy, or an error for the model if its change cannot
+// be merged now.
+func (a *teamAgent) requireMergeable(id string) (*teamAgent, confine.Place, error) {
 	a.team.mu.Lock()
 	defer a.team.mu.Unlock()
 	s, err := a.find(id)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, confine.Place{}, err
 	case s.starter != a:
-		return nil, agents.Refusef("%s was started by another agent, which takes its change over.", s.id)
+		return nil, confine.Place{}, agents.Refusef("%s was started by another agent, which takes its change over.", s.id)
 	case s.worksOnCopy() && s.closed:
-		return nil, agents.Refusef("%s is closed. Open it by resume_agent first.", s.id)
+		return nil, confine.Place{}, agents.Refusef("%s is closed. Open it by resume_agent first.", s.id)
 	case s.place == nil:
-		return nil, agents.Refusef("%s has no copy of the tree, and so no change to take over.", s.id)
+		return nil, confine.Place{}, agents.Refusef("%s has no copy of the tree, and so no change to take over.", s.id)
 	case s.stopTurn != nil:
-		return nil, agents.Refusef("%s still works. Wait for it, or interrupt it, before you take its change over.", s.id)
+		return nil, confine.Place{}, agents.Refusef("%s still works. Wait for it, or interrupt it, before you take its change over.", s.id)
 	}
-	return s, nil
+	return s, *s.place, nil
 }
 
 // copyState is the state of a subagent's copy, prepared for a merge.
@@ -113,9 +113,9 @@ type copyState struct {
 
 // stateOfCopy returns the state of the subagent's copy and the part of its change that may be merged. The change counts
 // from the subagent's start or last merge.
-func (s *teamAgent) stateOfCopy(ctx context.Context) (state copyState, err error) {
+func (s *teamAgent) stateOfCopy(ctx context.Context, place confine.Place) (state copyState, err error) {
 	o := s.team.options
-	if state.allChanges, err = s.team.changesIn(ctx, *s.place); err != nil {
+	if state.allChanges, err = s.team.changesIn(ctx, place); err != nil {
 		return state, err
 	}
 	checkout := o.Workspace.Checkout()

@@ -27,7 +27,7 @@ type RecordedOrder struct {
 	openMessages   map[transcript.CallRef]string                  // receivers of the messages whose calls still run
 }
 
-// agentTurn identifies a request of a subagent.
+// subagentTurn identifies a request of a subagent.
 type subagentTurn struct {
 	agent string
 	turn  int

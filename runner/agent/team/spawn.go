@@ -226,7 +226,9 @@ func (s *teamAgent) forkTree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.mu.Lock()
 	s.place = &place
+	t.mu.Unlock()
 	s.mergedState, err = t.changesIn(ctx, place)
 	return err
 }
