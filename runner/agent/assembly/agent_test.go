@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/must"
 	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
@@ -21,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -78,6 +80,26 @@ func TestCreatesAgentWithoutTools(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "open the working directory: ") || work.Spent.Turns != 0 {
 		t.Errorf("%+v, err = %v", work, err)
 	}
+}
+
+// fakeTeam is a team without subagents.
+type fakeTeam struct{ begin func() }
+
+func (f *fakeTeam) Begin(context.Context)                    { f.begin() }
+func (*fakeTeam) Tools() []tools.Tool                        { return nil }
+func (*fakeTeam) Used() agent.Used                           { return agent.Used{} }
+func (*fakeTeam) TakeNews() []string                         { return nil }
+func (*fakeTeam) Settle(context.Context, bool) (bool, error) { return false, nil }
+func (*fakeTeam) End()                                       {}
+
+func TestTeamBeginsWhenToolsAreMade(t *testing.T) {
+	var a *Agent
+	var hadTools bool
+	o := site(t, &job.Job{}, nil)
+	o.Team = &fakeTeam{begin: func() { hadTools = a.toolbox != nil }}
+	a = briefed(t, o, "  - output: [{say: Done.}]\n")
+	ran(t, a)
+	must.Same(t, true, hadTools, "a subagent that starts finds no tools to share")
 }
 
 func TestQuestionsEarlyEndOnce(t *testing.T) {
