@@ -82,24 +82,22 @@ func TestCreatesAgentWithoutTools(t *testing.T) {
 	}
 }
 
-// fakeTeam is a team without subagents.
-type fakeTeam struct{ begin func() }
+// fakeTeam is a team without subagents. It calls the function when it begins.
+type fakeTeam func()
 
-func (f *fakeTeam) Begin(context.Context)                    { f.begin() }
-func (*fakeTeam) Tools() []tools.Tool                        { return nil }
-func (*fakeTeam) Used() agent.Used                           { return agent.Used{} }
-func (*fakeTeam) TakeNews() []string                         { return nil }
-func (*fakeTeam) Settle(context.Context, bool) (bool, error) { return false, nil }
-func (*fakeTeam) End()                                       {}
+func (f fakeTeam) Begin(context.Context)                    { f() }
+func (fakeTeam) Tools() []tools.Tool                        { return nil }
+func (fakeTeam) Used() agent.Used                           { return agent.Used{} }
+func (fakeTeam) TakeNews() []string                         { return nil }
+func (fakeTeam) Settle(context.Context, bool) (bool, error) { return false, nil }
+func (fakeTeam) End()                                       {}
 
 func TestTeamBeginsWhenToolsAreMade(t *testing.T) {
 	var a *Agent
-	var hadTools bool
 	o := site(t, &job.Job{}, nil)
-	o.Team = &fakeTeam{begin: func() { hadTools = a.toolbox != nil }}
+	o.Team = fakeTeam(func() { must.Same(t, true, a.toolbox != nil, "a subagent that starts finds the tools of its starter") })
 	a = briefed(t, o, "  - output: [{say: Done.}]\n")
 	ran(t, a)
-	must.Same(t, true, hadTools, "a subagent that starts finds no tools to share")
 }
 
 func TestQuestionsEarlyEndOnce(t *testing.T) {
