@@ -285,7 +285,7 @@ func TestErrors(t *testing.T) {
 		{"broken reply", answer(200, `{"number": `, "Content-Length", "100"), forge.Unavailable, []string{"the reply ended early", "try again later"}},
 		{"another kind", answer(200, `{"number": "7"}`), forge.Other, []string{"number is a string, not a whole number"}},
 		{"escape sequences", answer(422, `{"message": "a\u001b[31m\n::error::b"}`), forge.Invalid, []string{"a[31m ::error::b ("}},
-		{"token repeated", answer(422, `{"message": "token `+token+`"}`), forge.Invalid, []string{"token ***"}},
+		{"token repeated", answer(422, `{"message": "token `+token+` and `+token[:4]+`\u200b`+token[4:]+`"}`), forge.Invalid, []string{"token *** and ***"}},
 		{"redirected write", answer(301, `{"message": "Moved Permanently"}`, "Location", "/elsewhere"), forge.Other, []string{"Moved Permanently"}},
 	}
 	for _, c := range cases {

@@ -222,10 +222,11 @@ const maxMessage = 500
 
 // printable returns a server's text as one line of up to maxMessage bytes, without the token.
 func (c *Client) printable(text string) string {
+	text = clip.VisibleLine(text, len(text)) // first, since an invisible character may split the token
 	if c.token != "" {
 		text = strings.ReplaceAll(text, c.token, "***")
 	}
-	return clip.VisibleLine(text, maxMessage)
+	return clip.Bytes(text, maxMessage)
 }
 
 // withoutQuery returns a URL without user, query and fragment.

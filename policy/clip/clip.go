@@ -79,15 +79,15 @@ func Some(all []string, n int) string {
 	return strings.Join(all[:n], ", ") + fmt.Sprintf(" and %d more", len(all)-n)
 }
 
-// characterBoundary returns the offset closest to at where a character of text starts, or the end of text. It
-// searches backward (step -1) or forward (step 1). Binary text may have no such offset within four bytes. Then
-// the result is at, moved into the bounds of text.
+// characterBoundary returns the offset closest to at where a character of text starts, or the start or end of
+// text. It searches backward (step -1) or forward (step 1). Binary text may have no such offset within four bytes.
+// Then the result is at, moved into the bounds of text.
 func characterBoundary(text string, at, step int) int {
 	at = min(max(at, 0), len(text))
 	for i := range utf8.UTFMax {
 		offset := at + i*step
 		startsCharacter := offset >= 0 && offset < len(text) && utf8.RuneStart(text[offset])
-		if startsCharacter || offset == len(text) {
+		if startsCharacter || at == 0 || offset == len(text) {
 			return offset
 		}
 	}

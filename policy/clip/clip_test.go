@@ -29,6 +29,7 @@ func TestCutsBetweenCharacters(t *testing.T) {
 		{"€€", 4, "€", "€", "€…", "€…"},
 		{"😀😀", 7, "😀", "😀", "😀…", "😀…"},
 		{"one\n\ttwo ", 7, "one\n\ttw", "e\n\ttwo ", "one\n\ttw…", "one two"},
+		{"\x80\x80a", 9, "\x80\x80a", "\x80\x80a", "\x80\x80a", "\x80\x80a"}, // is not cut
 		{strings.Repeat("\x80", 9), 5, "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80…", "\x80\x80\x80\x80\x80…"},
 	} {
 		must.Same(t, c.start, clip.Start(c.text, c.n), c.text, c.n)

@@ -18,13 +18,13 @@ func Visible(text string, maxBytes int) string {
 			return r
 		case r == '\u200c', r == '\u200d': // join and separate letters in many scripts
 			return r
-		case r == '\u2028', r == '\u2029':
+		case r == '\u2028', r == '\u2029', unicode.IsSpace(r) && unicode.IsControl(r): // such as a carriage return
 			return '\n'
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), IsInvisible(r):
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"))
 	text = strings.TrimSpace(text)
 	if isCut {
 		text += Mark

@@ -8,7 +8,7 @@ import (
 
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
-		" a\tb\nc ":                        "a\tb\nc",
+		" a\tb\r\nc\rd\v\u2028e ":          "a\tb\nc\nd\n\ne",
 		"a\x1b[31m\u202eb\u200b\U000E0041": "a[31mb",
 		"a\U000E0100\U000E01EF\ufe00b":     "ab",
 		"a\u3164\u115f\u034f\uffa0b":       "ab",
