@@ -290,7 +290,7 @@ func (p *sandboxes) run(ctx context.Context, name string, to direction, path str
 	return err
 }
 
-// expand replaces %f in a filter command by the quoted path of the file, like git.
+// expand replaces %f in a filter command by the path of the file, quoted if needed.
 func expand(command, path string) string {
 	return strings.NewReplacer("%%", "%", "%f", shellword.Quote(path)).Replace(command)
 }
