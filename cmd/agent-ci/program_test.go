@@ -69,5 +69,8 @@ func build(name string, arguments ...string) (folder string, err error) {
 	if folder, err = os.MkdirTemp("", name+"-"); err != nil {
 		return "", err
 	}
+	// A process that another test starts meanwhile would have the copy open, which then is "text file busy".
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	return folder, os.CopyFS(folder, os.DirFS(kept))
 }
