@@ -30,9 +30,13 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	walkSchema(root, fitKeywords)
+	fitted := map[uintptr]bool{} // addresses; a reference may also lead to a value that is no schema, such as one of an enum
 	walkSchema(root, func(node map[string]any) {
-		if _, found := targetOf(root, node); !found {
+		fitKeywords(node)
+		fitted[pointerOf(node)] = true
+	})
+	walkSchema(root, func(node map[string]any) {
+		if target, _ := targetOf(root, node); !fitted[pointerOf(target)] {
 			delete(node, "$ref")
 		}
 	})
@@ -298,14 +302,20 @@ func mergeParts(root map[string]any, part any, isAlwaysApplied bool, merged map[
 // mergePart adds to the root schema the properties of one part, without those of the schemas in it.
 func mergePart(root, part map[string]any, isAlwaysApplied bool) {
 	if properties, isObject := part["properties"].(map[string]any); isObject {
-		all := maps.Clone(properties)
-		existing, _ := root["properties"].(map[string]any)
-		maps.Copy(all, existing)
-		root["properties"] = all
+		all, exists := root["properties"].(map[string]any)
+		if !exists {
+			all = map[string]any{}
+			root["properties"] = all
+		}
+		for name, schema := range properties {
+			if _, exists := all[name]; !exists {
+				all[name] = schema
+			}
+		}
 	}
 	if required, isList := part["required"].([]any); isList && isAlwaysApplied {
 		existing, _ := root["required"].([]any)
-		root["required"] = slices.Concat(existing, required)
+		root["required"] = append(existing, required...)
 	}
 	if root["type"] == nil && part["type"] == "object" {
 		root["type"] = "object"
