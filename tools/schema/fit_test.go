@@ -51,7 +51,8 @@ var fits = []struct{ name, schema, want string }{
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`,
 	},
 	{"a root that refers to itself", `{"$ref":"#"}`, `{"type":"object","properties":{}}`},
-	{"a root that refers to a value", `{"$ref":"#/properties/a/enum/0","properties":{"a":{"type":"object","enum":[{"required":[1],"properties":{"b":7}}]}}}`, `{"type":"object","properties":{"a":{"type":"object","properties":{},"enum":[{"required":[1],"properties":{"b":7}}]}}}`},
+	{"a root that refers to a value", `{"$ref":"#/properties/a/enum/0","properties":{"a":{"type":"object","enum":[{"required":[1],"properties":{"b":7}}]}}}`, `{"type":"object","properties":{"a":{"type":"object","properties":{},"enum":[{"required":[1],"properties":{"b":7}}]},"b":{"type":"string"}}}`},
+	{"a root that refers to components", `{"$ref":"#/components/in","components":{"in":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`},
 	{
 		"a root of alternatives", `{"type":"object","properties":{"k":{"type":"string"}},"additionalProperties":false,"required":["k"],"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
 		`{"type":"object","properties":{"k":{"type":"string"},"a":{"type":"string"},"b":{"type":"string"}},"required":["k"]}`,
