@@ -101,7 +101,7 @@ func (r *runner) setUp(ctx context.Context, opened *ready) (_ *ready, err error)
 	prepared := *opened
 	if !opened.AlreadyWorked() {
 		checks := r.newChecks(ctx, work{ready: opened})
-		if err := checks.CheckApplies(ctx); err != nil {
+		if err := checks.RunAppliesIf(ctx); err != nil {
 			return nil, err
 		}
 		if err := checks.SetUp(ctx); err != nil {

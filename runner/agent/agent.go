@@ -96,7 +96,7 @@ func (c *Conversation) CountScriptCall() (refused string) {
 // service tier is unknown.
 func (c *Conversation) addUsage(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
-	c.spent.Models = transcript.WithUsage(c.spent.Models, transcript.Usage(u))
+	c.spent.Models = transcript.CountForLast(c.spent.Models, transcript.Usage(u))
 	defaultPrice := c.spent.Models[len(c.spent.Models)-1].Price
 	if defaultPrice == nil {
 		return

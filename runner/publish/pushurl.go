@@ -27,10 +27,11 @@ func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 	others := slices.DeleteFunc(slices.Clone(urls), func(url string) bool {
 		return strings.EqualFold(intake.RepositoryInURL(url, f.ServerURL), f.Name())
 	})
-	switch len(others) {
-	case 0:
+	pushesHere := len(others) < len(urls)
+	switch {
+	case len(others) == 0:
 		return nil
-	case len(urls):
+	case !pushesHere:
 		return wrongPushTarget(urls[0], setting, "this run pushes to "+f.Name()+" on "+f.ServerURL,
 			"change that setting, or leave the change in the checkout with --publish none")
 	}

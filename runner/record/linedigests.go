@@ -61,10 +61,10 @@ func (n *digestFile) addLine(digest string) {
 	n.size += int64(wrote)
 }
 
-// open opens the file of the transcript whose first line has the digest firstLine, to append to it. flags are further
+// open opens a file to append to it. Its name is the digest of the transcript's first line. flags are further
 // flags of os.OpenFile, such as os.O_CREATE for a new file. After an error, n.file stays nil, and the transcript
 // counts as foreign.
-func (n *digestFile) open(firstLine string, flags int) {
+func (n *digestFile) open(name string, flags int) {
 	root, err := openPrivateFolder(n.folder)
 	if err != nil {
 		return
@@ -73,7 +73,7 @@ func (n *digestFile) open(firstLine string, flags int) {
 	if flags&os.O_CREATE != 0 {
 		dropOldDigests(root)
 	}
-	f, err := root.OpenFile(firstLine, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|flags, 0o600)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|flags, 0o600)
 	if err != nil {
 		return
 	}

@@ -210,7 +210,7 @@ func (s *Store) editEntry(e Entry, name string, group []index.Entry) (Entry, err
 	if self != nil && self.Mode != 0 {
 		return Entry{name, self.Mode, self.ID}, nil
 	}
-	if self != nil && !e.IsTree() {
+	if self != nil && !e.IsTree() { // a deletion; a folder remains, whose files have edits of their own
 		e = Entry{}
 	}
 	if len(below) == 0 {

@@ -318,30 +318,35 @@ func (w *work) runProcess(ctx context.Context, log *os.File, state runState) err
 	return nil
 }
 
-// arguments returns the arguments of agent-ci. For a new run it writes the job file and makes the checkout.
-func (w *work) arguments(ctx context.Context, state runState) (args []string, err error) {
-	directory := w.directory()
-	defer func() {
-		if w.Output == nil {
-			args = append(args, "--quiet")
+// arguments returns the arguments of agent-ci that resume the run, or begin a new one after preparing it.
+func (w *work) arguments(ctx context.Context, state runState) ([]string, error) {
+	args := []string{"resume", w.directory()}
+	if !state.resume {
+		var err error
+		if args, err = w.prepareRun(ctx); err != nil {
+			return nil, err
 		}
-		if w.Session != "" {
-			args = append(args, "--replay", w.Session)
-		}
-		args = append(args, w.limitFlags(state.lostCost)...)
-	}()
-	if state.resume {
-		return []string{"resume", directory}, nil
 	}
+	if w.Output == nil {
+		args = append(args, "--quiet")
+	}
+	if w.Session != "" {
+		args = append(args, "--replay", w.Session)
+	}
+	return append(args, w.limitFlags(state.lostCost)...), nil
+}
+
+// prepareRun writes the job file of a new run and makes its checkout. It returns the arguments that begin the run.
+func (w *work) prepareRun(ctx context.Context) ([]string, error) {
 	filled, err := campaign.FillJob(w.Campaign, w.claimed.Target)
 	if err != nil {
 		return nil, err
 	}
-	file := directory + ".yml"
+	file := w.directory() + ".yml"
 	if err := os.WriteFile(file, filled, 0o600); err != nil {
 		return nil, fmt.Errorf("write the job of %s: %w", w.claimed.Target.Key, err)
 	}
-	args = append([]string{"run", file, "--out", directory}, w.Args...)
+	args := append([]string{"run", file, "--out", w.directory()}, w.Args...)
 	if w.CheckOut == nil {
 		return args, nil
 	}

@@ -23,9 +23,9 @@ const appliesTime = 5 * time.Minute
 // notApplicable is the exit status of applies_if if the job does not apply.
 const notApplicable = 1
 
-// CheckApplies runs applies_if on a fresh tree of the base. It returns the outcome Skipped if the job does not
+// RunAppliesIf runs applies_if on a fresh tree of the base. It returns the outcome Skipped if the job does not
 // apply.
-func (c Checks) CheckApplies(ctx context.Context) error {
+func (c Checks) RunAppliesIf(ctx context.Context) error {
 	if c.Job.AppliesIf == "" {
 		return nil
 	}

@@ -29,8 +29,8 @@ func CostOf(models []ModelUse) (cost float64, known bool) {
 	return cost, known
 }
 
-// WithUsage returns models with one more answer counted for the last of them.
-func WithUsage(models []ModelUse, added Usage) []ModelUse {
+// CountForLast returns models with the usage of one more answer, counted for the last of them.
+func CountForLast(models []ModelUse, added Usage) []ModelUse {
 	if len(models) == 0 {
 		models = []ModelUse{{}}
 	}

@@ -166,11 +166,11 @@ func (f *Folder) addUsage(e Event, added *Usage) {
 	f.view.Usage = f.view.Usage.Add(*added)
 	a := f.subagentOf(e)
 	if a == nil {
-		f.view.Models = WithUsage(f.view.Models, *added)
+		f.view.Models = CountForLast(f.view.Models, *added)
 		return
 	}
 	a.Usage = a.Usage.Add(*added)
-	a.Models = WithUsage(a.Models, *added)
+	a.Models = CountForLast(a.Models, *added)
 	a.CostUSD = nil // the price of a fallback model may be unknown
 	if cost, known := CostOf(a.Models); known {
 		a.CostUSD = &cost
