@@ -146,7 +146,7 @@ func (r *runningCell) startCall(f frame) {
 			r.notes += result.Notes
 			r.mu.Unlock()
 		}
-		r.send(script.Settle(f.Call, result))
+		r.answer(script.Settle(f.Call, result))
 	})
 }
 
@@ -158,9 +158,17 @@ func (r *runningCell) showImage(f frame) {
 		description, err = r.images.Add(r.ctx, data)
 	}
 	if err != nil {
-		r.send(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
+		r.answer(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
 		return
 	}
 	r.prints.addRemark("[Image: " + description + "]\n")
-	r.send(script.Settle(f.Call, tools.Result{Output: description}))
+	r.answer(script.Settle(f.Call, tools.Result{Output: description}))
+}
+
+// answer sends the result of a call. After the time limit, it sends none: the code could still end by an interrupted call
+// before the kernel is killed, and the model would not learn of the limit.
+func (r *runningCell) answer(settled message.Settled) {
+	if r.ctx.Err() == nil {
+		r.send(settled)
+	}
 }
