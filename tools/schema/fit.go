@@ -30,9 +30,7 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := inlineRootReference(root); err != nil {
-		return nil, err
-	}
+	inlineRootReference(root)
 	fitted := map[uintptr]bool{} // addresses; a reference may also lead to a value that is no schema, such as one of an enum
 	walkSchema(root, func(node map[string]any) {
 		fitKeywords(node)
@@ -88,25 +86,19 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 
 // inlineRootReference replaces a root's reference to a value that is no schema, as in OpenAPI's components, by a copy of
 // that value. Otherwise models would not see the arguments.
-func inlineRootReference(root map[string]any) error {
+func inlineRootReference(root map[string]any) {
 	target, _ := targetOf(root, root)
+	if kindsOf(target) != kindObject {
+		return
+	}
 	isSchema := false
 	walkSchema(root, func(node map[string]any) { isSchema = isSchema || pointerOf(node) == pointerOf(target) })
-	if kindsOf(target) != kindObject || isSchema {
-		return nil
-	}
-	raw, err := json.Marshal(target)
-	var copied any
-	if err == nil {
-		err = json.Unmarshal(raw, &copied)
-	}
-	if err != nil {
-		return fmt.Errorf("copy what its schema refers to: %w", err)
+	if isSchema {
+		return
 	}
 	delete(root, "$ref")
 	others, _ := root["allOf"].([]any)
-	root["allOf"] = append(others, copied)
-	return nil
+	root["allOf"] = append(others, Plain(target))
 }
 
 // scalars maps the keywords whose values are kept unchanged to the type of their value. Values of other types are

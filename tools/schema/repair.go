@@ -38,7 +38,7 @@ func Exactly(text string, into any) error {
 	return decoder.Decode(into)
 }
 
-// Plain returns a decoded JSON value with each json.Number converted to float64.
+// Plain returns a copy of a decoded JSON value with each json.Number converted to float64.
 func Plain(value any) any {
 	switch value := value.(type) {
 	case json.Number:

@@ -135,7 +135,10 @@ func pointerOf(value any) uintptr {
 // the document that contains the schema.
 func appliedTo(root any, node map[string]any, at place) []subschema {
 	subs := slices.DeleteFunc(subschemas(node), func(s subschema) bool { return s.at != at })
-	if target, _ := targetOf(root, node); target != nil && at == samePlace {
+	if at != samePlace {
+		return subs
+	}
+	if target, _ := targetOf(root, node); target != nil {
 		subs = append(subs, subschema{at: samePlace, schema: target})
 	}
 	return subs
