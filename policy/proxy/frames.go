@@ -41,7 +41,7 @@ func (f *frameForwarder) Write(part []byte) (int, error) {
 		}
 		f.readText()
 	}
-	f.replaceValues(!isEnd) // the message may go on
+	f.replaceValues()
 	ready := f.unread
 	if len(f.heldOffsets) > 0 {
 		ready = f.heldOffsets[0] // the first byte that is held back
@@ -80,7 +80,7 @@ func (f *frameForwarder) readHeader() (complete bool, err error) {
 		if len(received) < end {
 			return false, nil
 		}
-		f.guard.ReplaceValues(received[2:end], isEnd)
+		f.guard.ReplaceValues(received[2:end], true)
 		f.unread += end
 		return true, nil
 	}
@@ -102,9 +102,6 @@ func (f *frameForwarder) readHeader() (complete bool, err error) {
 	}
 	f.isFinal, f.frameRemaining = received[0]&final != 0, length
 	f.unread += headerSize
-	if f.frameRemaining == 0 && f.isFinal {
-		f.replaceValues(isEnd)
-	}
 	return true, nil
 }
 
@@ -117,17 +114,17 @@ func (f *frameForwarder) readText() {
 	f.held = append(f.held, f.raw[f.unread:f.unread+n]...)
 	f.unread += n
 	f.frameRemaining -= uint64(n)
-	if n > 0 && f.frameRemaining == 0 && f.isFinal {
-		f.replaceValues(isEnd)
+	if f.isAtEnd() {
+		f.replaceValues()
 	}
 }
 
-// isEnd means that a message ends with a text.
-const isEnd = true
+// isAtEnd reports whether the held back text ends with its message.
+func (f *frameForwarder) isAtEnd() bool { return f.isFinal && f.frameRemaining == 0 }
 
 // replaceValues replaces values in the held back text and releases its finished part.
-func (f *frameForwarder) replaceValues(isEnd bool) {
-	ready := f.guard.ReplaceValues(f.held, isEnd)
+func (f *frameForwarder) replaceValues() {
+	ready := f.guard.ReplaceValues(f.held, f.isAtEnd())
 	for i, c := range f.held[:ready] {
 		f.raw[f.heldOffsets[i]] = c
 	}
