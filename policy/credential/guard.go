@@ -195,7 +195,7 @@ func (b *guardedBody) Read(to []byte) (int, error) {
 	if len(b.sentTail) > 0 {
 		text = append(b.sentTail, text...)
 	}
-	at, found := b.guard.placeholders.find(text, !isEnd)
+	at, found := b.guard.placeholders.find(text, false)
 	if found != nil {
 		return 0, b.guard.refuseMisplaced(found.credential, "the body")
 	}

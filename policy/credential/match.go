@@ -55,11 +55,8 @@ func newMatcher(needles []needle) *matcher {
 // pairBefore returns the two bytes before end as a number.
 func pairBefore(text []byte, end int) uint16 { return uint16(text[end-2])<<8 | uint16(text[end-1]) }
 
-// isEnd means that no text follows. Otherwise the following text may complete a needle.
-const isEnd = true
-
 // find returns the first needle in text and its offset. If there is none, at is where an unfinished
-// text may begin a needle, or else the length of text.
+// text (isEnd is false) may begin a needle, or else the length of text.
 func (m *matcher) find(text []byte, isEnd bool) (at int, found *needle) {
 	if len(m.needles) == 0 {
 		return len(text), nil
@@ -107,7 +104,7 @@ func (m *matcher) credentialIn(text string) (index int, ok bool) {
 	if len(text) < m.minLength {
 		return 0, false
 	}
-	_, n := m.find([]byte(text), isEnd)
+	_, n := m.find([]byte(text), true)
 	if n == nil {
 		return 0, false
 	}
@@ -132,7 +129,7 @@ func (m *matcher) replaceAll(text string) string {
 		return text
 	}
 	changed := []byte(text)
-	m.replace(changed, isEnd)
+	m.replace(changed, true)
 	return string(changed)
 }
 

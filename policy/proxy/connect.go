@@ -68,8 +68,7 @@ func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private b
 // machine it returns a refusal that suggests no entry in the list.
 func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if ownAddrs, err := ownAddresses(); err == nil && ownAddrs[t.Addr] {
-		const openable = false
-		return policy.LocalAddressRefusal(t, d, policy.ThisMachineReason, openable)
+		return policy.LocalAddressRefusal(t, d, policy.ThisMachineReason, false)
 	}
 	return d
 }

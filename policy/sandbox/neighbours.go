@@ -65,9 +65,6 @@ func (s *Sandbox) Listeners() ([]net.Listener, error) {
 	return s.listeners, nil
 }
 
-// ToWrite makes Borrow return a mount to write to.
-const ToWrite = true
-
 // Borrow returns a mount of the commands' workspace, for Options.Borrowed of one other sandbox. It
 // returns nil when all mounts of LendToRead, or with toWrite of LendToWrite, are lent. The caller closes it.
 func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {

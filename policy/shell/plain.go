@@ -57,7 +57,7 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 		return nil, "an assignment"
 	}
 	for _, arg := range call.Args {
-		text, unclear := plainText(arg.Parts, !quoted)
+		text, unclear := plainText(arg.Parts, false)
 		if unclear != "" {
 			return nil, unclear
 		}
@@ -66,10 +66,8 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	return argv, ""
 }
 
-// quoted means that parts of a word are inside double quotes.
-const quoted = true
-
-// plainText returns the text of a word's literal parts. unclear names the first part that is not literal.
+// plainText returns the text of a word's literal parts, which may be inside double quotes. unclear names the first part
+// that is not literal.
 func plainText(parts []syntax.WordPart, inQuotes bool) (text, unclear string) {
 	var b strings.Builder
 	for _, part := range parts {
@@ -92,7 +90,7 @@ func plainText(parts []syntax.WordPart, inQuotes bool) (text, unclear string) {
 			if p.Dollar && len(p.Parts) > 0 {
 				return "", "an expansion or a substitution"
 			}
-			text, unclear := plainText(p.Parts, quoted)
+			text, unclear := plainText(p.Parts, true)
 			if unclear != "" {
 				return "", unclear
 			}

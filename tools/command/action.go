@@ -34,11 +34,10 @@ func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 		return nil, errors.New("it has no commands")
 	}
 	budget := tools.AskedTokens(float64(tools.Tokens(int64(min(max(a.MaxOutputLength, 0), maxCharacters)))))
-	const login = false
 	all := make([]commandRequest, len(a.Commands))
 	for i, command := range a.Commands {
 		all[i] = commandRequest{
-			callID: call.ID, argv: t.shellArgv("", login, command), script: command, limit: t.timeLimit(a.TimeoutMS, defaultTimeout), budget: budget,
+			callID: call.ID, argv: t.shellArgv("", false, command), script: command, limit: t.timeLimit(a.TimeoutMS, defaultTimeout), budget: budget,
 		}
 	}
 	return all, nil

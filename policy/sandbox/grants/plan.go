@@ -238,9 +238,8 @@ func (p *Plan) Variables(canChange func(path string) bool) []string {
 
 // LandlockVariables returns the variables that a sandbox without namespaces sets for commands.
 func (p *Plan) LandlockVariables() []string {
-	const changesHome = false
 	canChange := func(string) bool { return false }
-	variables := append(temporaryVariables(p.folders.inScratch("tmp")), p.movedCaches(p.folders.inScratch("cache"), changesHome, canChange)...)
+	variables := append(temporaryVariables(p.folders.inScratch("tmp")), p.movedCaches(p.folders.inScratch("cache"), false, canChange)...)
 	for name, file := range p.restrictions.Variables {
 		if copied, is := p.userCopies[file]; is {
 			file = copied

@@ -56,7 +56,7 @@ func (s *service) openSandbox(ctx context.Context) (err error) {
 // borrowTree borrows the work tree for a service that agent-ci starts.
 func (s *service) borrowTree() (err error) {
 	if s.commands.LendsTree && !s.isExternal() {
-		s.tree, err = s.commands.Box.Borrow(!sandbox.ToWrite)
+		s.tree, err = s.commands.Box.Borrow(false)
 	}
 	return err
 }

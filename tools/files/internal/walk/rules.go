@@ -36,7 +36,7 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 		return r, err
 	}
 	defer t.Close()
-	f, ignored := t.findFolder(path, toFolder)
+	f, ignored := t.findFolder(path, true)
 	if ignored {
 		return Rules{All: true}, nil
 	}
@@ -54,15 +54,12 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 		return false, err
 	}
 	defer t.Close()
-	_, ignored := t.findFolder(path, !toFolder)
-	const isDir = false
-	return ignored && !r.isTracked(r.prefix+path, isDir), nil
+	_, ignored := t.findFolder(path, false)
+	return ignored && !r.isTracked(r.prefix+path, false), nil
 }
 
-// toFolder means that the last element of a path is a folder. Otherwise it may be a file.
-const toFolder = true
-
-// findFolder returns the folder at a path. ignored means that an element of the path is ignored.
+// findFolder returns the folder at a path. ignored means that an element of the path is ignored. The last element may be
+// a file unless toFolder is true.
 func (t *Tree) findFolder(path string, toFolder bool) (f Folder, ignored bool) {
 	f = t.Top()
 	parts := strings.Split(path, "/")
