@@ -282,6 +282,6 @@ const maxSavedName = 100
 // savedName returns the name of a saved file: the subagent, a hash of the path, and the end of the file name.
 func (s *teamAgent) savedName(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	base := sanitizeName(path.Base(name))
+	base := clip.Name(path.Base(name), ".", '-')
 	return fmt.Sprintf("%s-%x-%s", s.scratch(), sum[:4], base[max(0, len(base)-maxSavedName):])
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
@@ -235,20 +236,7 @@ func (s *teamAgent) forkTree(ctx context.Context) error {
 
 // scratch returns the name of the folder for the subagent's copy.
 func (s *teamAgent) scratch() string {
-	return confine.CopyScratch + strings.ReplaceAll(sanitizeName(s.name), ".", "-")
-}
-
-// plainCharacters are the characters that sanitizeName keeps.
-const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789."
-
-// sanitizeName replaces all characters but plainCharacters by dashes.
-func sanitizeName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(plainCharacters, r) {
-			return r
-		}
-		return '-'
-	}, name)
+	return confine.CopyScratch + clip.Name(s.name, "", '-')
 }
 
 // firstMessages returns the items that the subagent's conversation has before its task. added is context from hooks, or
