@@ -174,7 +174,7 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 		a.readFolder(folder)
 		list.WriteString(file + "\x00")
 	}
-	if len(a.files) == 0 && !a.work.repo.HasAttributes() {
+	if len(paths) == 0 || len(a.files) == 0 && !a.work.repo.HasAttributes() {
 		return nil
 	}
 	if err := a.requireQuickPatterns(paths); err != nil {

@@ -21,24 +21,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
-// keep stores cleaned content. Without it, only ids are computed.
-const keep = true
-
 // HashSuspects sets the blob id of every suspect of a scan: that of the content as git would store it.
 func (w *Worktree) HashSuspects(ctx context.Context, s *scan.Scan) error {
-	return w.cleanSuspects(ctx, s, !keep)
+	c := cleaner{Worktree: w, attributes: w.scannedAttributes(s)}
+	return c.clean(ctx, s.Suspects)
 }
 
 // StoreSuspects is HashSuspects, and also stores the blobs.
 func (w *Worktree) StoreSuspects(ctx context.Context, s *scan.Scan) error {
-	return w.cleanSuspects(ctx, s, keep)
-}
-
-func (w *Worktree) cleanSuspects(ctx context.Context, s *scan.Scan, keep bool) error {
-	if len(s.Suspects) == 0 {
-		return nil
-	}
-	c := cleaner{Worktree: w, attributes: w.scannedAttributes(s), keep: keep}
+	c := cleaner{Worktree: w, attributes: w.scannedAttributes(s), keep: true}
 	return c.clean(ctx, s.Suspects)
 }
 
@@ -63,6 +54,7 @@ func (c *cleaner) clean(ctx context.Context, list []scan.Suspect) (err error) {
 		return err
 	}
 	c.sandboxes = c.newSandboxes()
+	c.sandboxes.keep = c.keep
 	defer func() { err = errors.Join(err, c.sandboxes.Close(), c.staged.remove()) }()
 	var forGit []*scan.Suspect
 	for i := range list {
@@ -72,13 +64,13 @@ func (c *cleaner) clean(ctx context.Context, list []scan.Suspect) (err error) {
 		if list[i].Why != "" {
 			continue
 		}
-		later, err := c.cleanFile(ctx, &list[i])
+		needsGit, err := c.cleanFile(ctx, &list[i])
 		switch {
 		case cannotBeRead(err), c.keep && errors.As(err, new(*FilterError)): // a problem of this file alone does not fail the others
 			list[i].Why = err.Error()
 		case err != nil:
 			return fmt.Errorf("read %q: %w", list[i].Path, err)
-		case later:
+		case needsGit:
 			forGit = append(forGit, &list[i])
 		}
 	}
@@ -130,8 +122,8 @@ func cannotBeRead(err error) bool {
 }
 
 // cleanFile sets the id that git would store for a suspect, after the conversions of its
-// attributes. If only git can convert the file, cleanFile copies it to the stage and returns true.
-func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (later bool, err error) {
+// attributes. If only git can convert the file, cleanFile copies it to the stage and returns needsGit.
+func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (needsGit bool, err error) {
 	if s.Mode == index.Symlink && s.Info.Mode()&fs.ModeSymlink != 0 {
 		target, err := c.dir.Readlink(s.Path)
 		if err != nil {
@@ -147,7 +139,7 @@ func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (later bool, e
 	}
 	defer f.Close()
 	if name := c.repo.Settings.FilterOf(attrs); name != "" {
-		if f, err = c.sandboxes.convert(ctx, name, toGit, s.Path, f, c.keep); err != nil {
+		if f, err = c.sandboxes.convert(ctx, name, toGit, s.Path, f); err != nil {
 			return false, err
 		}
 		defer f.Close()
@@ -157,16 +149,16 @@ func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (later bool, e
 			return false, err
 		}
 	}
-	later = c.repo.Settings.NeedsGit(attrs)
-	if !later && c.repo.Settings.ConvertsLines(attrs) {
-		if later, err = hasCRLF(regularfile.Until(ctx, f)); err == nil {
+	needsGit = c.repo.Settings.NeedsGit(attrs)
+	if !needsGit && c.repo.Settings.ConvertsLines(attrs) {
+		if needsGit, err = hasCRLF(regularfile.Until(ctx, f)); err == nil {
 			_, err = f.Seek(0, io.SeekStart)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	if later {
+	if needsGit {
 		return true, c.stage(ctx, s.Path, f)
 	}
 	info, err := f.Stat()

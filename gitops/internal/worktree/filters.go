@@ -172,10 +172,13 @@ func (w *Worktree) requireListed(name string) error {
 // sandboxes opens one sandbox per filter, when the first file needs it.
 type sandboxes struct {
 	*Worktree
+	keep bool // stores the contents of cleaned Git LFS files
 	open map[string]FilterSandbox
 }
 
-func (w *Worktree) newSandboxes() *sandboxes { return &sandboxes{w, map[string]FilterSandbox{}} }
+func (w *Worktree) newSandboxes() *sandboxes {
+	return &sandboxes{Worktree: w, open: map[string]FilterSandbox{}}
+}
 
 func (p *sandboxes) Close() (err error) {
 	for _, place := range p.open {
@@ -214,15 +217,14 @@ const (
 )
 
 // convert filters a file's content and returns the result as an open file without a name. The
-// caller closes it. If keep is set, the content of a Git LFS file is stored. If an optional filter
-// fails, the result is the unfiltered content.
-func (p *sandboxes) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
+// caller closes it. If an optional filter fails, the result is the unfiltered content.
+func (p *sandboxes) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker) (*os.File, error) {
 	result, err := p.newUnnamedFile()
 	if err != nil {
 		return nil, err
 	}
 	driver := p.repo.Settings.Filters[name]
-	err = p.run(ctx, name, to, path, content, keep, &limitedWriter{to: result, left: LargestChange})
+	err = p.run(ctx, name, to, path, content, &limitedWriter{to: result, left: LargestChange})
 	if ctx.Err() == nil && err != nil && isOptionalFailure(driver, err) {
 		err = restart(ctx, result, content)
 	}
@@ -265,11 +267,11 @@ func restart(ctx context.Context, result *os.File, content io.ReadSeeker) error 
 
 // run writes the filtered content to result: with Git LFS built in, a process filter, or a command
 // per file. Without any of them it copies the content.
-func (p *sandboxes) run(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool, result io.Writer) error {
+func (p *sandboxes) run(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, result io.Writer) error {
 	driver := p.repo.Settings.Filters[name]
 	switch {
 	case driver.LFS() && to == toGit:
-		return p.Filters.LFS.Clean(ctx, content, keep, result)
+		return p.Filters.LFS.Clean(ctx, content, p.keep, result)
 	case driver.LFS():
 		return p.Filters.LFS.Smudge(ctx, content, result)
 	}

@@ -245,7 +245,7 @@ func (s *smudger) createFiltered(ctx context.Context, d objects.Difference, cont
 		return err
 	}
 	defer raw.Close()
-	result, err := s.sandboxes.convert(ctx, name, toWorkTree, d.Path, raw, !keep)
+	result, err := s.sandboxes.convert(ctx, name, toWorkTree, d.Path, raw)
 	if err != nil {
 		return err
 	}
