@@ -88,7 +88,7 @@ func (r *Repository) flock(how int) error {
 			return fmt.Errorf("lock the checkout: %w", err)
 		}
 	}
-	if isHeldByOther(syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)) {
+	if errors.Is(syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
 		if r.claimFile == nil {
 			f.Close()
 		}
@@ -118,8 +118,6 @@ func (r *Repository) WasRemoved() bool {
 	isOther := err == nil && !os.SameFile(claimed, now)
 	return isOther
 }
-
-func isHeldByOther(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
 // inUseError returns the error for a work tree that another run uses.
 func (r *Repository) inUseError() error {
@@ -278,12 +276,15 @@ type heldLock struct {
 	file *os.File
 }
 
-// lock locks a file like git. It replaces a lock that a dead agent-ci left. It returns fs.ErrExist
+// lock locks a file like git. It replaces a lock that a dead agent-ci left. It returns an *InUseError
 // if another process holds the lock.
 func (r *Repository) lock(path string) (*heldLock, error) {
 	f, err := r.linkLock(path)
 	if errors.Is(err, fs.ErrExist) && r.dropDeadLock(path) {
 		f, err = r.linkLock(path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil, r.gitLockError(path)
 	}
 	if err != nil {
 		return nil, err
@@ -429,9 +430,7 @@ func (l *heldLock) replace(write func(io.Writer) error) error {
 // returns an *InUseError.
 func (r *Repository) HoldIndex(ctx context.Context) error {
 	err := r.retryWhileInUse(ctx, func() (err error) {
-		if r.indexLock, err = r.lock(r.indexPath()); errors.Is(err, fs.ErrExist) {
-			err = r.gitLockError(r.indexPath())
-		}
+		r.indexLock, err = r.lock(r.indexPath())
 		return err
 	})
 	if err != nil {
@@ -467,9 +466,6 @@ func (r *Repository) ReleaseIndex() error {
 // and changes nothing if check fails. It returns an *InUseError if the file is locked.
 func (r *Repository) replaceUnderLock(path string, check func() error, write func(io.Writer) error) (err error) {
 	l, err := r.lock(path)
-	if errors.Is(err, fs.ErrExist) {
-		return r.gitLockError(path)
-	}
 	if err != nil {
 		return err
 	}
