@@ -242,7 +242,7 @@ func (m *Merge) anyFile(tree *objects.CachedTree, name string) (string, error) {
 
 // run lets git merge and parses the result.
 func (m *Merge) run(ctx context.Context) (err error) {
-	onto, err := m.writeCommits(ctx)
+	trees, err := m.writeCommits(ctx)
 	if err != nil {
 		return err
 	}
@@ -262,39 +262,36 @@ func (m *Merge) run(ctx context.Context) (err error) {
 	if err := m.parseOutput(string(out)); err != nil {
 		return err
 	}
-	made, err := m.place.Objects.Differences(ctx, onto, m.merged)
+	made, err := m.place.Objects.Differences(ctx, trees[ontoSide], m.merged)
 	m.edits = objects.Updates(made, nil)
 	return err
 }
 
-// writeCommits writes a commit of each side, with the paths that git merges alone. The
-// first is the parent of the others. It returns the tree of onto.
-func (m *Merge) writeCommits(ctx context.Context) (onto plumbing.Hash, err error) {
+// writeCommits writes a commit of each side, with only the paths that git merges. The first is the
+// parent of the others. It returns their trees.
+func (m *Merge) writeCommits(ctx context.Context) (trees [3]plumbing.Hash, err error) {
 	for i, name := range []string{"before", "onto", "change"} {
-		commit := object.Commit{Message: name + "\n"}
-		if commit.TreeHash, err = m.writeTree(ctx, i); err != nil {
-			return onto, err
+		if trees[i], err = m.writeTree(ctx, i); err != nil {
+			return trees, err
 		}
+		commit := object.Commit{Message: name + "\n", TreeHash: trees[i]}
 		if i > 0 {
 			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[oldSide])}
 		}
-		if i == ontoSide {
-			onto = commit.TreeHash
-		}
 		text, err := objects.EncodeObject(commit.Encode)
 		if err != nil {
-			return onto, err
+			return trees, err
 		}
 		id, err := m.place.Objects.WriteBytes(plumbing.CommitObject, text)
 		if err != nil {
-			return onto, err
+			return trees, err
 		}
 		m.commits[i] = id.String()
 	}
-	return onto, nil
+	return trees, nil
 }
 
-// writeTree writes the tree of a side, with the paths that git merges alone.
+// writeTree writes the tree of a side, with only the paths that git merges.
 func (m *Merge) writeTree(ctx context.Context, side int) (plumbing.Hash, error) {
 	var edits []index.Entry
 	for name, s := range m.paths {
