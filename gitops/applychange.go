@@ -87,8 +87,8 @@ func (c *Checkout) ChangeOfCheckout(ctx context.Context, cs *ChangeSet) (*Change
 	return c.Compare(ctx, start, cs.Tree)
 }
 
-// Revert restores some paths of the work tree to the base. The change set is outdated afterwards: call
-// Changes again.
+// Revert restores some paths of the work tree to the base. In the checkout, it returns a *ChangedError if
+// others have written to the files since Changes. The change set is outdated afterwards: call Changes again.
 func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) error {
 	back, err := c.objects.Differences(ctx, cs.Tree.Hash(), cs.Base.Tree.Hash())
 	if err == nil {
@@ -97,22 +97,10 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 			wanted[path] = true
 		}
 		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !wanted[d.Path] })
-		err = c.revertChange(ctx, cs, back)
+		_, err = c.work.CheckOutKnown(ctx, cs.Base.Tree.Hash(), back, cs.FileStats)
 	}
 	if err != nil {
 		return fmt.Errorf("take changes of %d files out: %w", len(paths), err)
 	}
 	return nil
-}
-
-// revertChange writes the differences back to the work tree. In the checkout, it returns a
-// *ChangedError if others have written to the files since Changes.
-func (c *Checkout) revertChange(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
-	var err error
-	if c.work.InLayer() {
-		_, err = c.work.CheckOut(ctx, cs.Base.Tree.Hash(), back)
-	} else {
-		_, err = c.work.CheckOutKnown(ctx, cs.Base.Tree.Hash(), back, cs.FileStats)
-	}
-	return err
 }

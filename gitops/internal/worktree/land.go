@@ -27,7 +27,7 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 	if err := w.requireUnobstructed(ix, changes); err != nil {
 		return nil, err
 	}
-	if w.InLayer() { // no other process writes in a layer now
+	if w.InLayer() {
 		return w.CheckOut(ctx, to, changes)
 	}
 	known, err := w.requireUnmodified(ctx, ix, from, changes)
@@ -41,7 +41,8 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 }
 
 // CheckOutKnown is like CheckOut, but replaces and removes only files that still have the known stat
-// data. It returns a *ChangedError if a file has other stat data.
+// data. It returns a *ChangedError if a file has other stat data. In a layer it is CheckOut, because no
+// other process writes there now.
 //
 // git writes the changes: it compares the stat data of all files before it writes the first. The private
 // git has no filters. So filtered files are made in a stage before git starts, and copied to their places
@@ -49,6 +50,9 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
 	if len(changes) == 0 {
 		return map[string]index.Stat{}, nil
+	}
+	if w.InLayer() {
+		return w.CheckOut(ctx, to, changes)
 	}
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
