@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/must"
+	"github.com/agent-ci/agent-ci/policy/plainjson"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -209,10 +210,7 @@ func normalised(t *testing.T, events []transcript.Event, paths *strings.Replacer
 				delete(data, "bytes") // with the length of paths
 			}
 		}
-		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		must.Do(t, encoder.Encode(map[string]any{"type": event.Type, "data": steady(data, paths)}))
+		must.Do(t, plainjson.Write(&text, map[string]any{"type": event.Type, "data": steady(data, paths)}))
 	}
 	return text.Bytes()
 }
