@@ -165,7 +165,7 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	return !c.standsOnStart(now) || !now.index.SameEntries(c.startIndex), nil
 }
 
-// positionNow returns the position to look whether the checkout was moved. isUnborn is true on a branch without
+// positionNow returns the current position, to compare with an earlier one. isUnborn is true on a branch without
 // commits, as after git checkout --orphan.
 func (c *Checkout) positionNow(ctx context.Context) (now position, isUnborn bool, err error) {
 	now, err = c.readPosition(ctx)

@@ -164,8 +164,8 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	changed := false
 	for _, section := range c.Sections {
 		for _, options := range optionLists(section) {
-			found, cleaned := cleanOptions(section, options)
-			named, changed = append(named, found...), changed || cleaned
+			found, removed := cleanOptions(section, options)
+			named, changed = append(named, found...), changed || removed
 		}
 		for _, sub := range section.Subsections {
 			if plain, ok := withoutUserinfo(sub.Name); ok {
@@ -181,7 +181,7 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	return b.Bytes(), named, err
 }
 
-// cleanOptions removes settings of a section like withoutCredentials. options are those of the section or of a subsection.
+// cleanOptions is withoutCredentials for the settings of a section or of one of its subsections.
 func cleanOptions(section *config.Section, options *config.Options) (named []string, changed bool) {
 	kept := slices.DeleteFunc(slices.Clone(*options), func(o *config.Option) bool {
 		if isInclude(section) {

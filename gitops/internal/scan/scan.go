@@ -358,8 +358,7 @@ func (s *Scan) enterInParallel(ctx context.Context, aside *sync.WaitGroup, dir *
 // enterTracked scans a folder with tracked files. If the folder may not be read, it reports that instead.
 func (s *Scan) enterTracked(ctx context.Context, dir *os.Root, n listedName, below folderRange) error {
 	path := strings.TrimSuffix(below.path, "/")
-	const isDir = true
-	below.ignored = below.ignored || s.ignores(below.ignores, path, isDir)
+	below.ignored = below.ignored || s.ignores(below.ignores, path, true)
 	s.recordFolder(below.path, n)
 	err := s.openAndScan(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {

@@ -82,8 +82,8 @@ func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes 
 	if err != nil {
 		return nil, err
 	}
-	// without attributes, no filter runs again
-	placer := smudger{Worktree: w, attributes: w.attributesBy(nil), landing: true, folders: map[string]bool{}, stats: stats}
+	noFilters := &attributes{} // the staged files have passed theirs
+	placer := smudger{Worktree: w, attributes: noFilters, landing: true, folders: map[string]bool{}, stats: stats}
 	return stats, placer.placeAll(ctx, git.notForGit, stage.root)
 }
 
