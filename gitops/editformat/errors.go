@@ -70,5 +70,5 @@ func numbers(list []int) string {
 		parts = append(parts, part)
 		i = last + 1
 	}
-	return strings.Join(clip.List(parts, shownNumbers), ", ")
+	return clip.List(parts, shownNumbers)
 }

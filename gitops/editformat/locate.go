@@ -109,7 +109,7 @@ func (f *file) numbers(places []find.Place) string {
 		}
 		texts = append(texts, fmt.Sprintf("line %d", at.FirstLine))
 	}
-	return strings.Join(clip.List(texts, find.MaxPlaces-2), ", ")
+	return clip.List(texts, find.MaxPlaces-2)
 }
 
 // commonIndentation returns the indentation that all lines have in common.

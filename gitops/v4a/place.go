@@ -407,7 +407,7 @@ func lineList(places []find.Place) string {
 	for _, at := range places {
 		texts = append(texts, fmt.Sprintf("line %d", at.FirstLine))
 	}
-	return strings.Join(clip.List(texts, find.MaxPlaces-2), ", ")
+	return clip.List(texts, find.MaxPlaces-2)
 }
 
 // maxListedHunks is the largest number of hunks listed in a note.

@@ -63,12 +63,12 @@ func Duration(d time.Duration) string {
 	return text
 }
 
-// List returns the first n entries, and Mark if there are more.
-func List(all []string, n int) []string {
+// List returns the first n entries separated by commas, and Mark if there are more: "a, b, …".
+func List(all []string, n int) string {
 	if len(all) <= n {
-		return all
+		return strings.Join(all, ", ")
 	}
-	return append(all[:n:n], Mark)
+	return strings.Join(all[:n], ", ") + ", " + Mark
 }
 
 // Some returns the first n entries in a sentence, and the number of the others: "a, b and 3 more".

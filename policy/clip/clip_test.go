@@ -2,7 +2,6 @@ package clip_test
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,12 +58,10 @@ func TestDurationsHaveNoUnitsOfZero(t *testing.T) {
 func TestMarksCutLists(t *testing.T) {
 	t.Parallel()
 	all := []string{"a", "b", "c"}
-	must.Same(t, all, clip.List(all, 3), "List of as many")
+	must.Same(t, "a, b, c", clip.List(all, 3))
+	must.Same(t, "a, b, …", clip.List(all, 2))
 	must.Same(t, "a, b, c", clip.Some(all, 3))
 	must.Same(t, "a and 2 more", clip.Some(all, 1))
-	if got := clip.List(all, 2); !slices.Equal(got, []string{"a", "b", "…"}) || all[2] != "c" {
-		t.Errorf("List of fewer = %q, and the list is %q", got, all)
-	}
 }
 
 func TestWritersKeepHeadOrTail(t *testing.T) {

@@ -307,7 +307,7 @@ func lineNumbers(text string, places []span) string {
 		at = p.from
 		all = append(all, fmt.Sprint(number))
 	}
-	return "lines " + strings.Join(clip.List(all, shownPlaces), ", ")
+	return "lines " + clip.List(all, shownPlaces)
 }
 
 // indentation maps each indentation in the old text to the indentation of the same line in the file. It returns nil

@@ -13,7 +13,6 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
@@ -107,5 +106,5 @@ func quoteList(paths []string) string {
 	for i, p := range paths {
 		quoted[i] = strconv.Quote(p)
 	}
-	return strings.Join(clip.List(quoted, 5), ", ")
+	return clip.List(quoted, 5)
 }

@@ -181,7 +181,7 @@ func describeStartedJobs(all []transcript.WorkflowStart) string {
 		}
 		jobs = append(jobs, fmt.Sprintf("%s (job %s with %s), which runs %s", markdown.FileName(s.Workflow), markdown.FileName(s.Job), strings.Join(slices.Concat(s.Secrets, s.Writes), ", "), markdown.SomeFiles(files)))
 	}
-	return strings.Join(clip.List(jobs, 3), ", ")
+	return clip.List(jobs, 3)
 }
 
 // describeSigns names up to three signs of silenced checks.
@@ -197,5 +197,5 @@ func describeSigns(all []transcript.SilencedSign) string {
 		}
 		places = append(places, fmt.Sprintf("%s (%s)", place, s.Reason))
 	}
-	return strings.Join(clip.List(places, 3), ", ")
+	return clip.List(places, 3)
 }

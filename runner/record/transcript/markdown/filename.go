@@ -37,5 +37,5 @@ func FileNames(paths []string) []string {
 
 // SomeFiles returns the first few paths, for a message.
 func SomeFiles(paths []string) string {
-	return strings.Join(clip.List(FileNames(paths), 3), ", ")
+	return clip.List(FileNames(paths), 3)
 }

@@ -222,7 +222,7 @@ func describeProofs(d transcript.Verify) (words string) {
 	for _, p := range d.BestProofs() {
 		all = append(all, p.File+" "+p.Class)
 	}
-	words = withPrefix("; red proof: ", strings.Join(clip.List(all, 10), ", "))
+	words = withPrefix("; red proof: ", clip.List(all, 10))
 	old, scripts := d.CountBrokenOldTests()
 	if old > 0 {
 		words += "; " + transcript.CountNoun(old, "test") + " of the base deleted or failing"
