@@ -23,8 +23,8 @@ const (
 )
 
 // Fit returns a short version of a foreign tool's JSON Schema for models. It uses only keywords that models' APIs know,
-// and each property has a type. It accepts at least what the original accepts, so check arguments by the original. The
-// error says why raw is no schema of arguments.
+// and adds types that it can infer. It accepts at least what the original accepts, so check arguments by the original.
+// The error says why raw is no schema of arguments.
 func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	root, err := readSchema(raw)
 	if err != nil {
