@@ -67,7 +67,7 @@ func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, erro
 
 // lfsFilesOf returns the Git LFS files among files of a tree, each content once.
 func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, files []changeset.File) (list []LFSFile, err error) {
-	filters, err := c.work.FilterNames(ctx, tree.Hash(), changeset.Paths(files))
+	filters, err := c.work.FiltersByPath(ctx, tree.Hash(), changeset.Paths(files))
 	if err != nil {
 		return nil, fmt.Errorf("look for Git LFS files: %w", err)
 	}

@@ -21,7 +21,7 @@ type Unfiltered struct {
 // commit.
 func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
 	brought := cs.NewContent()
-	names, err := c.work.FilterNames(ctx, cs.Tree.Hash(), changeset.Paths(brought))
+	names, err := c.work.FiltersByPath(ctx, cs.Tree.Hash(), changeset.Paths(brought))
 	if err != nil {
 		return nil, fmt.Errorf("look for filters: %w", err)
 	}

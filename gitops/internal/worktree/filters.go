@@ -79,9 +79,9 @@ func (e *FilterError) Error() string {
 
 func (e *FilterError) Unwrap() error { return e.Err }
 
-// FilterNames returns the filters that the attributes of a tree name, by path. If the attributes cannot be
+// FiltersByPath returns the names of the filters in the attributes of a tree, by path. If the attributes cannot be
 // loaded, it returns the error and an incomplete result.
-func (w *Worktree) FilterNames(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
+func (w *Worktree) FiltersByPath(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
 	names := map[string]string{}
 	attributes := w.treeAttributes(tree)
 	err := attributes.load(ctx, paths)

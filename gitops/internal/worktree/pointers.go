@@ -35,7 +35,7 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checked
 	if err != nil {
 		return nil, err
 	}
-	filters, err := w.FilterNames(ctx, tree, pathsOf(all))
+	filters, err := w.FiltersByPath(ctx, tree, pathsOf(all))
 	if err != nil {
 		return nil, err
 	}
