@@ -75,9 +75,18 @@ const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::
 
 var issueAddressPattern = sync.OnceValue(func() *regexp.Regexp { return CompileFullMatch(issueAddress) })
 
+// matchIssueAddress returns the groups of issueAddress, or nil. Most runs have no address, and compiling the
+// expression takes time. An address has at least four slashes.
+func matchIssueAddress(s string) []string {
+	if strings.Count(s, "/") < 4 {
+		return nil
+	}
+	return issueAddressPattern().FindStringSubmatch(s)
+}
+
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
-	if address := issueAddressPattern().FindStringSubmatch(s); address != nil {
+	if address := matchIssueAddress(s); address != nil {
 		s = address[2] + "#" + address[3]
 	}
 	repository, digits, marked := strings.Cut(s, "#")
@@ -99,7 +108,7 @@ func ParseIssue(s string) (Issue, error) {
 // IssueServer returns the server in the web address of an issue, such as https://github.com. It returns ""
 // for #7 and OWNER/REPO#7.
 func IssueServer(s string) string {
-	if address := issueAddressPattern().FindStringSubmatch(s); address != nil {
+	if address := matchIssueAddress(s); address != nil {
 		if strings.Contains(address[1], "://") {
 			return address[1]
 		}
