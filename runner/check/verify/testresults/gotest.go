@@ -226,14 +226,17 @@ func (g *goText) endPackage(text string) bool {
 	if strings.HasSuffix(rest, " failed]") {
 		other = loadFailure(name, rest, g.builds[name])
 	}
-	addPackage(name, &g.current, &g.results, other, !other.LoadError)
+	addFailed(name, &g.current, &g.results, other)
 	return true
 }
 
-// hasTests means that a test of a package ran.
-const hasTests = true
+// addFailed adds a package that failed. Its tests ran unless it did not load.
+func addFailed(name string, p *goPackage, results *Results, failure *Test) {
+	addPackage(name, p, results, failure, !failure.LoadError)
+}
 
 // addPackage adds a package that ended. failure is nil if it passed. Otherwise it is what addTo adds if no test failed.
+// hasTests is false if no test ran.
 func addPackage(name string, p *goPackage, results *Results, failure *Test, hasTests bool) {
 	passed, crashed, namesAll := failure == nil, p.crashed, p.namesAll || !hasTests // addTo resets p
 	p.addTo(name, results, failure)
@@ -337,9 +340,9 @@ func (g *goJSON) recordEvent(p *goPackage, e goEvent) {
 		p.addTo(name, &g.results, nil)
 		g.results.seen = true
 	case e.Action == "fail" && e.FailedBuild != "":
-		addPackage(name, p, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]), !hasTests)
+		addFailed(name, p, &g.results, loadFailure(name, "[build failed]", g.builds[e.FailedBuild]))
 	case e.Action == "fail":
-		addPackage(name, p, &g.results, &Test{Name: name, Message: noTest}, hasTests)
+		addFailed(name, p, &g.results, &Test{Name: name, Message: noTest})
 	}
 }
 
