@@ -38,7 +38,7 @@ func (c *Control) countUse(by, name string, to reach.Target) error {
 	counted.uses++
 	isDue := counted.uses >= 2*counted.recorded // always true for the first use
 	if isDue {
-		if err := c.recordUse(key, counted.uses, !ended); err != nil {
+		if err := c.recordUse(key.event(counted.uses)); err != nil {
 			return err
 		}
 		counted.recorded = counted.uses
@@ -75,20 +75,22 @@ func (c *Control) recordFinalUses(by string) {
 	}
 	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
 	for _, key := range all {
-		if err := c.recordUse(key, u.counts[key].uses, ended); err != nil {
+		final := key.event(u.counts[key].uses)
+		final.Ended = true
+		if err := c.recordUse(final); err != nil {
 			c.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", key.name, err)
 			return
 		}
-		u.counts[key] = count{uses: u.counts[key].uses} // a later proxy records its first use again
+		u.counts[key] = count{uses: final.Uses} // a later proxy records its first use again
 	}
 }
 
-// ended marks the final count of uses.
-const ended = true
+// event returns the event that commands have used a credential uses times so far.
+func (u use) event(uses int) transcript.SecretUsed {
+	return transcript.SecretUsed{Sandbox: u.by, Name: u.name, Target: u.target, Uses: uses}
+}
 
-// recordUse records that commands have used a credential uses times so far. ended marks the final count.
-func (c *Control) recordUse(key use, uses int, ended bool) error {
-	event := transcript.SecretUsed{Sandbox: key.by, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
+func (c *Control) recordUse(event transcript.SecretUsed) error {
 	if err := c.Record.Append(event); err != nil {
 		return fmt.Errorf("record the use of a secret: %w", err)
 	}
