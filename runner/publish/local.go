@@ -13,8 +13,8 @@ import (
 // machine.
 type Local struct{ Publisher }
 
-// RequirePublishable returns an error if another work tree has checked the branch out. It also does unless git
-// pushes to one place and the branch's name fits there.
+// RequirePublishable returns an error in three cases: another work tree has checked the branch out, git pushes to a
+// folder and to another place, or the branch's name does not fit in that folder.
 func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.Base) error {
 	if err := l.Workspace.Checkout().RequireUnusedElsewhere(branch); err != nil {
 		return workspace.CheckoutFailure(err)

@@ -74,9 +74,9 @@ func (c Checks) whyWorse(baseRow transcript.VerifyRow, r result, now *reportedTe
 	return "something does not compile or load that did before", nil
 }
 
-// loadedBefore reports whether something loaded on the base that has a load error now: it does not compile, for
-// example. If the results now name load errors, the base had those that it names, too. Otherwise the outputs decide.
-// loadedBefore returns false without a complete result of the base.
+// loadedBefore reports whether something has a load error now, such as a compiler error, and loaded on the base. If
+// the results now name load errors, loadedBefore looks for one that the base does not name as failing. Otherwise it
+// compares the outputs. It returns false if the base's names or output are incomplete.
 func (c Checks) loadedBefore(baseRow transcript.VerifyRow, now *reportedTests) (bool, error) {
 	failedBefore := map[string]bool{}
 	for _, t := range baseRow.Failing {
