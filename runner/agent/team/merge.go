@@ -131,7 +131,7 @@ func (s *teamAgent) stateOfCopy(ctx context.Context, place confine.Place) (state
 	state.excluded = slices.Sorted(maps.Keys(excluded))
 	for _, p := range state.allChanges.Problems {
 		isInChange := slices.ContainsFunc(state.allChanges.Files, func(f changeset.File) bool { return f.Path == p.Path })
-		isOld := slices.ContainsFunc(s.mergedState.Problems, func(old gitops.Problem) bool { return old == p })
+		isOld := slices.Contains(s.mergedState.Problems, p)
 		if !isInChange && !isOld {
 			state.unmergeable = append(state.unmergeable, p.Path)
 		}
@@ -283,5 +283,5 @@ const maxSavedName = 100
 func (s *teamAgent) savedName(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	base := clip.Name(path.Base(name), ".", '-')
-	return fmt.Sprintf("%s-%x-%s", s.scratch(), sum[:4], base[max(0, len(base)-maxSavedName):])
+	return fmt.Sprintf("%s-%x-%s", s.scratch(), sum[:4], clip.End(base, maxSavedName))
 }
