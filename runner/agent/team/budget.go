@@ -15,7 +15,7 @@ import (
 func (a *teamAgent) usedBelow() (all agent.Used) {
 	if a.starter == nil {
 		for _, s := range a.team.earlierSubagents {
-			all = all.Add(agent.Used{Turns: s.Turns, Calls: s.Calls, Tokens: s.Usage.Input + s.Usage.Output, CostUSD: knownCost(s.Models, s.MaxUSD)})
+			all = all.Add(usedBy(agent.Spent{Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Models: s.Models}, s.MaxUSD))
 		}
 	}
 	for _, s := range a.team.subagents {
