@@ -22,11 +22,11 @@ func (u Used) Add(v Used) Used {
 	return Used{u.Turns + v.Turns, u.Calls + v.Calls, u.Tokens + v.Tokens, u.CostUSD + v.CostUSD}
 }
 
-// Team has the subagents of an agent.
+// Team manages the subagents of an agent.
 type Team interface {
 	// Used returns the used and reserved budget of subagents. It is safe for concurrent use.
 	Used() Used
-	// TakeNews returns the agent's messages since the last call.
+	// TakeNews returns the agent's new messages and the notices of its subagents' ends, and forgets them.
 	TakeNews() []string
 }
 

@@ -127,11 +127,8 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		},
 		Surroundings: agent.Surroundings{
 			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: func() error { return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason()) },
-			BeforeCompaction: o.Hooks.BeforeCompaction, Warn: o.Record.Warn,
+			BeforeCompaction: o.Hooks.BeforeCompaction, Team: o.Team, Warn: o.Record.Warn,
 		},
-	}
-	if o.Team != nil {
-		a.conversation.Team = o.Team
 	}
 	if o.Subagent != nil {
 		a.conversation.Name, a.conversation.Log = o.Subagent.Description.ID, o.Record.Log().ForAgent(o.Subagent.Description.ID)

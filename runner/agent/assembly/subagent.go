@@ -15,16 +15,13 @@ import (
 
 // Team manages the subagents of one agent.
 type Team interface {
-	// Begin marks the agent as working, until End. Its tools are made, and subagents without a copy of the tree share them.
+	agent.Team
+	// Begin marks the agent as working, until End. The agent has its toolbox by then, because subagents may share it.
 	Begin(ctx context.Context)
 	// Tools returns the model's tools for managing the team.
 	Tools() []tools.Tool
-	// Used returns how much of the agent's budget the team has used or reserved.
-	Used() agent.Used
-	// TakeNews returns the agent's new messages and the notices of its subagents' ends, and forgets them.
-	TakeNews() []string
-	// Settle waits for working subagents when the agent ends, even after an exhausted budget. news means that the agent
-	// must continue because it has news and a turn left.
+	// Settle waits for working subagents when the agent is about to end, even after an exhausted budget. news means that
+	// the agent must continue: it has news and a turn left.
 	Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error)
 	// End stops all working subagents.
 	End()
