@@ -109,8 +109,7 @@ const endOfStream = "[DONE]"
 // readStream reads an answer as a stream of events. It calls alive after each event. It ignores a last event without a
 // blank line, unless that completes the answer.
 func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
-	const announced = true // by endOfStream
-	size := 0              // of all data
+	size := 0 // of all data
 	for {
 		data, complete, found := stream.next()
 		if !found {
@@ -127,7 +126,7 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 		}
 		for _, event := range events {
 			if string(event) == endOfStream {
-				return read.End(announced)
+				return read.End(true)
 			}
 			answer, err := read.Event(event)
 			if err != nil {
@@ -138,11 +137,11 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 			}
 		}
 		if !complete {
-			return read.End(!announced)
+			return read.End(false)
 		}
 	}
 	if err := stream.failure(); err != nil {
 		return nil, FailureOf(err)
 	}
-	return read.End(!announced)
+	return read.End(false)
 }
