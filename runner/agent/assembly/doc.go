@@ -1,4 +1,4 @@
-// Package assembly owns an agent that can work, assembled from its conversation, model, tools, hooks,
-// skills and lessons: what it gets from the runner and asks people, and how it resumes and ends. It
-// does not know how work is verified and published.
+// Package assembly owns a working agent. It builds the agent from a conversation, a model, tools,
+// hooks, skills and lessons, passes it the runner's messages, passes its questions to people, and
+// resumes and ends it. It does not know how work is verified and published.
 package assembly

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Team manages the subagents of one agent.
+// Team manages the subagents of an agent.
 type Team interface {
 	agent.Team
 	// Begin marks the agent as working, until End. The agent has its toolbox by then, because subagents may share it.
@@ -29,7 +29,7 @@ type Team interface {
 
 // Subagent describes an agent that another agent starts.
 type Subagent struct {
-	// Description describes the subagent to hooks. Its ID is also that of the subagent's events.
+	// Description describes the subagent to hooks. The subagent's events have its ID.
 	Description hooks.Subagent
 	Role        job.Role
 	// Place is the subagent's own copy of the tree. It is nil if the subagent shares its starter's tree.
@@ -40,27 +40,27 @@ type Subagent struct {
 	starter *Agent
 }
 
-// NewSubagent returns the agent that o.Subagent describes. It may use the built-in tools of a, but not those of MCP
-// servers. o has the options that differ from those of a.
+// NewSubagent returns a subagent of a, as described by o.Subagent. It replaces o.Shared by that of a. The subagent may
+// use the built-in tools of a, but not its MCP servers.
 func (a *Agent) NewSubagent(ctx context.Context, o Options) (*Agent, error) {
 	o.Shared, o.Subagent.starter = a.Shared, a
 	return New(ctx, o)
 }
 
-// LastRequest returns the conversation in the agent's last request, without the items that this model cannot read.
+// LastRequest returns the items of the agent's last request that this model can read.
 func (a *Agent) LastRequest(model string) []json.RawMessage { return a.conversation.LastRequest(model) }
 
-// Begin begins the conversation of a subagent with items and the message of its starter.
+// Begin begins the conversation of a subagent: items, then the message of its starter.
 func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	a.conversation.Begin(items...)
 	return a.conversation.TellExternal(message)
 }
 
-// Facts returns the items of the agent's briefing, without the task.
+// Facts returns the agent's briefing without the task.
 func (a *Agent) Facts() []json.RawMessage { return a.runFacts }
 
-// MergeSaver returns a function that saves a merge into the agent's tree. It returns nil for an idle agent, and for one
-// that works on a copy.
+// MergeSaver returns a function that saves a merge into the agent's tree. It returns nil if the agent is idle or works on
+// a copy of the tree.
 func (a *Agent) MergeSaver() func(diff string) error {
 	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
@@ -68,7 +68,7 @@ func (a *Agent) MergeSaver() func(diff string) error {
 	return a.changeSaver(mergeChange)
 }
 
-// usesMainTree reports whether the agent works in the tree of the run's own agent, not on a copy.
+// usesMainTree reports whether the agent works in the tree of the run's own agent, and not on a copy.
 func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentScratch }
 
 // SetLimits sets the budget of an idle agent.
@@ -85,7 +85,7 @@ func (a *Agent) Sandbox() *sandbox.Sandbox {
 	return a.toolbox.sandbox
 }
 
-// Place returns the tree that the agent's commands work in.
+// Place returns the place of the agent's commands: the main tree or a copy.
 func (a *Agent) Place() confine.Place {
 	switch {
 	case a.Subagent == nil:
@@ -99,8 +99,8 @@ func (a *Agent) Place() confine.Place {
 // mayWrite reports whether the agent may change files.
 func (a *Agent) mayWrite() bool { return a.Subagent == nil || a.Subagent.Role.Writes != job.WritesNone }
 
-// makeSubagentTools sets a subagent's toolbox for a new attempt and gives its conversation the tools. A subagent without
-// its own copy of the tree shares its starter's tree and, if it may write, its sandbox.
+// makeSubagentTools is makeTools for a subagent. Without its own copy of the tree, it shares its starter's tree and, if it
+// may write, its starter's sandbox.
 func (a *Agent) makeSubagentTools(ctx context.Context) error {
 	starter := a.Subagent.starter
 	a.hookAnswers = starter.hookAnswers
@@ -122,8 +122,8 @@ func (a *Agent) makeSubagentTools(ctx context.Context) error {
 	return nil
 }
 
-// subagentMayUse reports whether a subagent may use a tool. Only the run's own agent may change the plan or ask people.
-// Otherwise the starter's allowed and denied tools and the subagent's role decide.
+// subagentMayUse reports whether a subagent may use a tool. It may neither change the plan nor ask people. Its role and
+// its starter's lists of allowed and denied tools decide about other tools.
 func (a *Agent) subagentMayUse(name string) bool {
 	ofStarter, ofRole := a.Subagent.starter.Job.Tools, a.Subagent.Role.Tools
 	switch {
@@ -133,7 +133,7 @@ func (a *Agent) subagentMayUse(name string) bool {
 		return false
 	case !a.mayWrite() && (dialect.Is(name, dialect.Commands) || changesFiles(name)):
 		return false
-	case dialect.Is(name, dialect.Leads): // lists of allowed tools do not concern the tools of a team
+	case dialect.Is(name, dialect.Leads): // lists of allowed tools do not apply to a team's tools
 		return true
 	case len(ofStarter.Allow) > 0 && !a.toolset.includes(ofStarter.Allow, name):
 		return false
@@ -141,8 +141,7 @@ func (a *Agent) subagentMayUse(name string) bool {
 	return len(ofRole) == 0 || a.toolset.includes(ofRole, name)
 }
 
-// settleTeam waits until the subagents have ended, when the agent ends itself. news means that there is
-// news of them and the agent has a turn left for it.
+// settleTeam calls Settle of the agent's team, if it has one.
 func (a *Agent) settleTeam(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	if a.Team == nil {
 		return false, nil
@@ -155,8 +154,8 @@ func (a *Agent) hasTurnLeft() bool {
 	return a.StopIfNoTurnLeft() == nil && (a.Model.HasAnswers == nil || a.Model.HasAnswers())
 }
 
-// foreignPathRefusal returns a text that tells a subagent that it may not change a path, or "" if it may. full is relative
-// to the checkout's root.
+// foreignPathRefusal returns the refusal for a subagent that may not change a path, or "" if it may. full is relative to
+// the checkout's root.
 func (a *Agent) foreignPathRefusal(full string) string {
 	if a.Subagent == nil || a.Subagent.MayChange(full) {
 		return ""

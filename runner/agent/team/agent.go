@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// teamAgent is an agent of the team: the run's own agent, or a subagent. It is also the team as this agent sees it.
+// teamAgent is an agent of the team: the run's own agent, or a subagent. It also manages the subagents of this agent.
 type teamAgent struct {
 	team        *team
 	agent       *assembly.Agent
@@ -145,8 +145,8 @@ func (a *teamAgent) idOf(name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// startTurn starts a turn of the subagent in the background and records event, to which it adds what is the same at
-// each turn. The caller has reserved a share for the turn, and holds the lock.
+// startTurn starts a turn of the subagent in the background and records event. It sets the fields of event that every turn
+// has. The caller has reserved a share for the turn, and holds the lock.
 func (s *teamAgent) startTurn(event transcript.AgentStarted) error {
 	limits := s.limits()
 	s.agent.SetLimits(limits)

@@ -1,4 +1,5 @@
-// Package team owns the subagents of a run: permission to start, budget shares, status, reports to
-// the starter, merges of copies, and ending every subagent with its starter. It does not know the
-// model's tools for managing subagents, nor how work is verified and published.
+// Package team owns the subagents of a run. It decides which may start and with what share of the
+// budget, reports their status to their starters, merges their copies of the tree, and ends them
+// with their starters. It does not know the inputs and outputs of the model's tools for subagents,
+// nor how work is verified and published.
 package team

@@ -32,14 +32,14 @@ func (a *teamAgent) Tools() []tools.Tool {
 	return agents.Direct(setup)
 }
 
-// Used returns how much of the agent's budget its subagents have used or reserved.
+// Used returns the part of the agent's budget that its subagents have used or reserved.
 func (a *teamAgent) Used() agent.Used {
 	a.team.mu.Lock()
 	defer a.team.mu.Unlock()
 	return a.usedBelow()
 }
 
-// TakeNews returns the agent's new messages and the notices of its subagents' ends, and forgets them.
+// TakeNews returns the agent's new messages and the notices about ended subagents, and forgets them.
 func (a *teamAgent) TakeNews() []string {
 	a.team.mu.Lock()
 	defer a.team.mu.Unlock()
@@ -51,7 +51,7 @@ func (a *teamAgent) TakeNews() []string {
 	return texts
 }
 
-// noticeText returns the message that tells the agent about a subagent's end.
+// noticeText returns the notice for the agent that a subagent has ended.
 func (a *teamAgent) noticeText(n endNotice) string {
 	n.endStatus.Text = a.team.options.Record.Redact(n.endStatus.Text)
 	if a.usesScripts {
@@ -60,14 +60,14 @@ func (a *teamAgent) noticeText(n endNotice) string {
 	return agents.Notification(n.subagent.id, n.endStatus)
 }
 
-// Begin marks the agent as working, so that it can start others, until End.
+// Begin marks the agent as working until End. Only a working agent can start subagents.
 func (a *teamAgent) Begin(ctx context.Context) {
 	a.team.mu.Lock()
 	defer a.team.mu.Unlock()
 	a.ctx, a.waitUntil = ctx, time.Time{}
 }
 
-// taskText returns the message by which the agent gives a subagent a task.
+// taskText returns the message that gives a subagent its task.
 func (a *teamAgent) taskText(s *teamAgent, task string) string {
 	if a.usesScripts {
 		return agents.Letter{Kind: agents.NewTask, To: s.id, From: a.id, Payload: task}.String()
@@ -75,8 +75,8 @@ func (a *teamAgent) taskText(s *teamAgent, task string) string {
 	return task
 }
 
-// Send sends a message to a subagent, and starts a turn of the subagent if it is idle. interrupt stops its current turn
-// first. Send returns an ID for the message.
+// Send sends a message to a subagent. If the subagent is idle, a turn of it starts. If interrupt is true, Send stops the
+// subagent's current turn first. submission is the ID of the message.
 func (a *teamAgent) Send(ctx context.Context, id, message string, interrupt bool) (submission string, err error) {
 	t := a.team
 	t.mu.Lock()
@@ -95,7 +95,7 @@ func (a *teamAgent) Send(ctx context.Context, id, message string, interrupt bool
 	startedTurn, replayed := t.recordedOrder.recordedSend(ctx)
 	canReceive := func() bool {
 		isIdle := s.stopTurn == nil
-		return !s.turnEnding && (isIdle || !startedTurn) // in a replay, the recorded turn starts only when the agent is idle
+		return !s.turnEnding && (isIdle || !startedTurn) // a replay waits for an idle subagent before it starts the recorded turn
 	}
 	if err := t.await(ctx, canReceive); err != nil {
 		return "", err
@@ -133,7 +133,7 @@ func (a *teamAgent) Note(id, message string) error {
 	return nil
 }
 
-// Resume reopens a closed subagent and returns its status.
+// Resume opens a closed subagent again and returns its status.
 func (a *teamAgent) Resume(id string) (agents.Status, error) {
 	t := a.team
 	t.mu.Lock()
@@ -156,8 +156,8 @@ func (a *teamAgent) Resume(id string) (agents.Status, error) {
 	return s.status, nil
 }
 
-// Wait waits until one of the subagents ids has ended, or until timeout. ended has the statuses of those that have
-// ended. Without ids it waits for any news, and ended is nil.
+// Wait waits for the end of at least one of the subagents ids. ended maps the IDs of ended subagents to their statuses.
+// Without ids, Wait waits for any news and ended is nil. timedOut means that it waited in vain.
 func (a *teamAgent) Wait(ctx context.Context, ids []string, timeout time.Duration) (ended map[string]agents.Status, timedOut bool, err error) {
 	t := a.team
 	waitCtx, cancel := context.WithTimeout(ctx, timeout)
@@ -180,8 +180,8 @@ func (a *teamAgent) Wait(ctx context.Context, ids []string, timeout time.Duratio
 	return ended, len(ended) == 0, ctx.Err()
 }
 
-// endedStatuses returns the statuses of the subagents among ids that have ended or do not exist, by ID. The caller holds
-// the lock.
+// endedStatuses maps each ID in ids to the subagent's status, without subagents that still work. Unknown IDs have the
+// status NotFound. The caller holds the lock.
 func (a *teamAgent) endedStatuses(ids []string) map[string]agents.Status {
 	statuses := map[string]agents.Status{}
 	for _, id := range ids {
@@ -195,7 +195,7 @@ func (a *teamAgent) endedStatuses(ids []string) map[string]agents.Status {
 	return statuses
 }
 
-// forgetReported removes the notices about subagents whose statuses the result of a wait reports. The caller holds the
+// forgetReported removes the pending notices about the subagents in statuses, which a wait reports. The caller holds the
 // lock.
 func (a *teamAgent) forgetReported(statuses map[string]agents.Status) {
 	for id := range statuses {
@@ -205,23 +205,23 @@ func (a *teamAgent) forgetReported(statuses map[string]agents.Status) {
 	}
 }
 
-// forgetNews removes notices about a subagent that the agent has not received yet. The caller holds the lock.
+// forgetNews removes the agent's pending notices about a subagent. The caller holds the lock.
 func (a *teamAgent) forgetNews(s *teamAgent) {
 	a.news = slices.DeleteFunc(a.news, func(n endNotice) bool { return n.subagent == s })
 }
 
-// Close stops and closes a subagent and all below it. It returns the subagent's status before.
+// Close stops and closes a subagent and all subagents below it. previous is the subagent's status before that.
 func (a *teamAgent) Close(id string) (previous agents.Status, err error) {
 	return a.stopTurns(id, turnStop{agents.Status{State: agents.Shutdown}, "closed"}, true)
 }
 
-// Interrupt stops the current turn of a subagent, which stays open. It returns the subagent's status before.
+// Interrupt stops the current turn of a subagent, which stays open. previous is the subagent's status before that.
 func (a *teamAgent) Interrupt(id string) (previous agents.Status, err error) {
 	return a.stopTurns(id, turnStop{status: agents.Status{State: agents.Interrupted}}, false)
 }
 
-// stopTurns stops the current turn of a subagent and returns the subagent's status before. If closes is true, it also
-// closes the subagent, and does the same to all below it.
+// stopTurns stops the current turn of a subagent. If closes is true, it stops and closes the subagent and all subagents
+// below it. previous is the subagent's status before that.
 func (a *teamAgent) stopTurns(id string, stop turnStop, closes bool) (previous agents.Status, err error) {
 	t := a.team
 	t.mu.Lock()
@@ -256,9 +256,9 @@ func (a *teamAgent) List(prefix string) (all []agents.Listed) {
 	return all
 }
 
-// Settle waits, when the agent ends, until the subagents below it have ended. It waits up to agents.wait, but not beyond
-// the time at which limits.time leaves one last turn. news means that there is news and the agent has a turn left for
-// it. Otherwise the agent's turn ends and takes no more messages.
+// Settle waits for the working subagents when the agent is about to end. It waits up to agents.wait, but stops when
+// limits.time allows only one more turn. news means that the agent must continue: it has news and a turn left. Otherwise
+// the agent's turn is ending and takes no more messages.
 func (a *teamAgent) Settle(ctx context.Context, hasTurnLeft bool) (news bool, err error) {
 	t := a.team
 	t.mu.Lock()
@@ -289,17 +289,16 @@ func (a *teamAgent) Settle(ctx context.Context, hasTurnLeft bool) (news bool, er
 	return false, nil
 }
 
-// End stops and closes the subagents below this agent and removes their copies of the tree. It warns about work that is
-// lost.
+// End stops and closes all subagents below the agent and removes their copies of the tree. It warns about lost work.
 func (a *teamAgent) End() {
 	t := a.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a.ctx = nil // no turn starts below it any more
+	a.ctx = nil // from now on, its subagents start no turns
 	stop := turnStop{agents.Status{State: agents.Shutdown}, "not_waited_for"}
 	var ended []string
 	working := a.workingBelow()
-	for _, s := range working { // stop all before waiting, since a call of one may wait for a call of another
+	for _, s := range working { // stop all before waiting for any: calls of one may wait for calls of another
 		s.stopTurn(stop)
 	}
 	for _, s := range working {

@@ -44,7 +44,7 @@ func NewRecordedOrder() *RecordedOrder {
 // sendNames are the tools whose messages can start a new turn of a subagent.
 var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 
-// endMessages are texts by which messages about a subagent's end are recognized.
+// endMessages are texts that identify messages about a subagent's end.
 var endMessages = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
 
 // Apply applies the next event of the record.
