@@ -112,8 +112,8 @@ func (a *teamAgent) workingBelow() []*teamAgent {
 // find returns the subagent with this ID or name below a, or an error for the model if there is none. The caller holds
 // the lock.
 func (a *teamAgent) find(id string) (*teamAgent, error) {
-	for _, s := range a.below() {
-		if s.id == id || s.name == id {
+	for _, s := range a.team.subagents {
+		if (s.id == id || s.name == id) && a.isAbove(s) {
 			return s, nil
 		}
 	}
