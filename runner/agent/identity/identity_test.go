@@ -131,9 +131,7 @@ func TestRequestsTokenFromActions(t *testing.T) {
 }
 
 func TestFailsWithoutActions(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	i := must.Get(New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL, requestToken + "=ask"}}, new(learned).learn))(t)
+	i := must.Get(New(Options{Job: named, Env: settings.Environment{requestURL + "=http://127.0.0.1:1", requestToken + "=ask"}}, new(learned).learn))(t)
 	_, err := i.GetToken(t.Context(), nil)
 	if failure, is := errors.AsType[*model.Failure](err); !is || !failure.Temporary() {
 		t.Errorf("err = %v", err)

@@ -89,7 +89,7 @@ func TestChecksKeyWithOneRequest(t *testing.T) {
 		}
 		must.Same(t, []string{"GET /v1/models Bearer sk-1"}, asked)
 	}
-	server.Close()
+	p = must.Get(p.WithBaseURL("http://127.0.0.1:1/v1"))(t)
 	if _, err := p.CheckKey(t.Context(), "sk-1"); err == nil || !strings.Contains(err.Error(), "does not answer") || strings.Contains(err.Error(), "sk-1") {
 		t.Errorf("nobody there: %v", err)
 	}
