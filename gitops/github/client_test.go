@@ -350,13 +350,11 @@ func TestRemembersSpentLimit(t *testing.T) {
 }
 
 func TestNetworkErrors(t *testing.T) {
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	unknown := httptest.NewTLSServer(http.NotFoundHandler())
 	unknown.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(unknown.Close)
 	for _, c := range []struct{ name, url, words string }{
-		{"nobody listens", gone.URL, "try again later"},
+		{"nobody listens", "http://127.0.0.1:1", "try again later"},
 		{"unknown certificate", unknown.URL, "unknown authority; SSL_CERT_FILE can name a file with further authorities (POST " + unknown.URL + "/repos/o/r/pulls)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

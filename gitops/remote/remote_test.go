@@ -282,8 +282,6 @@ func TestRefusesPushToLocalRepository(t *testing.T) {
 
 func TestClassifiesRefusedAccess(t *testing.T) {
 	o := newOrigin(t)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "down for the night, Authentication failed", http.StatusBadGateway)
 	}))
@@ -298,7 +296,7 @@ func TestClassifiesRefusedAccess(t *testing.T) {
 		{"wrong token", o.URL + "/o/r.git", "wrong1", remote.ErrAuth},
 		{"no repository by http", o.URL + "/o/none.git", token, remote.ErrNotFound},
 		{"no repository by path", filepath.Join(t.TempDir(), "missing.git"), "", remote.ErrNotFound},
-		{"nobody listens", gone.URL + "/o/r.git", token, remote.ErrUnreachable},
+		{"nobody listens", "http://127.0.0.1:1/o/r.git", token, remote.ErrUnreachable},
 		{"unknown authority", untrusted.URL + "/o/r.git", token, remote.ErrUnreachable},
 		{"bad gateway", broken.URL + "/o/r.git", token, remote.ErrUnreachable},
 	} {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -92,6 +93,9 @@ type viaDialer func(ctx context.Context, proxy *url.URL, t reach.Target) (net.Co
 func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL, _ reach.Target) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", viaAddress(proxy))
 	if err != nil {
+		if failed, is := errors.AsType[net.Error](err); is && failed.Timeout() { // the dialer's timer may end before that of ctx
+			return nil, viaTimeout()
+		}
 		return nil, timeoutOr(ctx, &viaError{why: "can't be reached"})
 	}
 	if proxy.Scheme != "https" {
@@ -108,9 +112,14 @@ func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL, _ reach.Target) (ne
 // timeoutOr returns err, or a timeout if the context has ended.
 func timeoutOr(ctx context.Context, err *viaError) *viaError {
 	if ctx.Err() != nil {
-		return &viaError{why: "does not answer in time", timeout: true}
+		return viaTimeout()
 	}
 	return err
+}
+
+// viaTimeout reports that a proxy does not answer in time.
+func viaTimeout() *viaError {
+	return &viaError{why: "does not answer in time", timeout: true}
 }
 
 // tunnelVia makes a proxy connect to the target (RFC 9110, 9.3.6), and returns the tunnel.
