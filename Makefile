@@ -17,7 +17,7 @@ OUTSIDE := $(OUTSIDE)|^TestPackageManagersUseSecretsSafely$$|^TestNPMServersAnsw
 # the race detector, and the kills by themselves.
 SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|DuringCompaction|WhileAgentsWork|RunsResume|WhileEnding|AfterTimeLimit)|^TestNothingGetsOut(OfARun)?$$|^TestOverlayChanges|^TestSoak$$
 SLOW   := $(SLOW)|^TestLayerChangesMatchCopy$$|^TestListCoversStartedPrograms$$|^TestRebaseAsGit$$|^TestRunsOrdinaryTools$$|^TestToolchains
-SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
+SLOW   := $(SLOW)|^TestScripts$$/^(failures|services_trouble|pull_request_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # FRESH=-count=1 has make test run what the cache has results of.
 FRESH   ?=
 # How long the tests of one package may take. Where others use the cores, those of

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -83,7 +84,7 @@ func heedSignals() {
 }
 
 // waiting matches scripts that wait for seconds to pass. They begin first: others run meanwhile.
-var waiting = regexp.MustCompile(`(timeout|limits\.time)(: |=)[12]0s|timeout_ms=10000`)
+var waiting = regexp.MustCompile(`(timeout|limits\.time)(: |=)([25]s|\$LIMIT)|timeout_ms=5000`)
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -202,6 +203,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"pull":    negatable("NUMBER", showPull),
 		"field":   negatable("FILE KEY VALUE", checkField),
 		"capture": usage("NAME", capture),
+		"limit":   usage("[NAME]", setLimit),
 	}
 	maps.Copy(commands, eventCommands)
 	maps.Copy(commands, serviceCommands)
@@ -451,6 +453,17 @@ func checkField(ts *testscript.TestScript, neg bool, args []string) {
 // end of the line: capture NAME.
 func capture(ts *testscript.TestScript, args []string) {
 	ts.Setenv(args[0], strings.TrimRight(ts.ReadFile("stdout"), "\n"))
+}
+
+// setLimit notes the time. With a name, it sets that variable to a time limit that what happened since the last note
+// keeps on any machine: ten times as long and two seconds.
+func setLimit(ts *testscript.TestScript, args []string) {
+	now := time.Now()
+	for _, name := range args {
+		noted := must.Get(time.Parse(time.RFC3339Nano, ts.Getenv("NOTED")))(worldOf(ts).t)
+		ts.Setenv(name, (10*now.Sub(noted) + 2*time.Second).Truncate(time.Millisecond).String())
+	}
+	ts.Setenv("NOTED", now.Format(time.RFC3339Nano))
 }
 
 // everything says whether there is time for all attempts, calls, levels and users, and not

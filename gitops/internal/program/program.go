@@ -39,7 +39,7 @@ func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...s
 }
 
 // configTime is how long git may take to read its configuration. It waits forever for a named pipe.
-const configTime = 10 * time.Second
+const configTime = 5 * time.Second
 
 // BlockedConfigRemedy is what the user can do about ErrBlockedConfig.
 const BlockedConfigRemedy = "replace the named pipe among ~/.gitconfig and the files that include.path names"
