@@ -142,15 +142,15 @@ func (l Layers) followPath(from, path string, visit func(at string, err error) e
 			continue
 		}
 		info, onDisk, lookupErr := l.lstat(next)
+		if l.known != nil && (errors.Is(lookupErr, fs.ErrNotExist) || lookupErr == nil && info.IsDir()) {
+			l.known[next] = lookupErr
+		}
 		if err := visit(next, lookupErr); err != nil {
 			return "", err
 		}
 		isLink := lookupErr == nil && info.Mode()&fs.ModeSymlink != 0
 		if !isLink {
 			at = next
-			if l.known != nil && (errors.Is(lookupErr, fs.ErrNotExist) || lookupErr == nil && info.IsDir()) {
-				l.known[next] = lookupErr
-			}
 			continue
 		}
 		link, err := os.Readlink(onDisk)

@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,6 +35,9 @@ func TestFollowMatchesStepwiseResolution(t *testing.T) {
 			same(t, path, plain, filepath.EvalSymlinks)
 		}
 	}
+	must.Do(t, os.Mkdir(base+"/none", 0o700))
+	must.Do(t, os.WriteFile(base+"/none/f", nil, 0o600))
+	must.Is(t, fs.ErrNotExist, must.Err(atOnce.resolve(base+"/none/f")), "what was missing is remembered")
 }
 
 // same compares what a path leads to with what follow says.

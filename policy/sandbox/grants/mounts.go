@@ -178,8 +178,9 @@ func (p *Plan) mountBorrowed() {
 
 // coverHidden covers each hidden file and socket that another mount does not already cover.
 func (p *Plan) coverHidden() {
+	layers := p.layers.withCache()
 	for _, path := range slices.Concat(p.hidden, p.sockets) {
-		info, err := p.layers.Stat(path)
+		info, err := layers.Stat(path)
 		if err != nil || p.isCovered(path) {
 			continue
 		}
