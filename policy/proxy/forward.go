@@ -92,7 +92,7 @@ func (p *Proxy) roundTrip(ctx context.Context, transport *http.Transport, r *htt
 		case errors.Is(err, errTooManyBytes):
 			failure = bodyTooLongReply
 		case via != nil: // its answer is invalid or late
-			failure = connectFailureReply(t.String(), timeoutOr(ctx, invalidAnswer()))
+			failure = connectFailureReply(t.String(), timeoutOr(ctx, nil, invalidAnswer()))
 		}
 		return nil, &failure
 	}

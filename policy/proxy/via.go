@@ -93,10 +93,7 @@ type viaDialer func(ctx context.Context, proxy *url.URL, t reach.Target) (net.Co
 func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL, _ reach.Target) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", viaAddress(proxy))
 	if err != nil {
-		if failed, is := errors.AsType[net.Error](err); is && failed.Timeout() { // the dialer's timer may end before that of ctx
-			return nil, viaTimeout()
-		}
-		return nil, timeoutOr(ctx, &viaError{why: "can't be reached"})
+		return nil, timeoutOr(ctx, err, &viaError{why: "can't be reached"})
 	}
 	if proxy.Scheme != "https" {
 		return conn, nil
@@ -104,22 +101,20 @@ func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL, _ reach.Target) (ne
 	secure := tls.Client(conn, &tls.Config{ServerName: proxy.Hostname(), RootCAs: p.options.viaRoots, NextProtos: []string{"http/1.1"}})
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, timeoutOr(ctx, &viaError{why: "can't be spoken to by TLS", protocol: true})
+		return nil, timeoutOr(ctx, err, &viaError{why: "can't be spoken to by TLS", protocol: true})
 	}
 	return secure, nil
 }
 
-// timeoutOr returns err, or a timeout if the context has ended.
-func timeoutOr(ctx context.Context, err *viaError) *viaError {
-	if ctx.Err() != nil {
-		return viaTimeout()
+// timeoutOr returns err, or a timeout if the context has ended or the cause is a timeout. The cause is nil where it says
+// nothing about the proxy.
+func timeoutOr(ctx context.Context, cause error, err *viaError) *viaError {
+	network, is := errors.AsType[net.Error](cause)
+	timedOut := is && network.Timeout() // the dialer's timer can end before that of ctx
+	if ctx.Err() != nil || timedOut {
+		return &viaError{why: "does not answer in time", timeout: true}
 	}
 	return err
-}
-
-// viaTimeout reports that a proxy does not answer in time.
-func viaTimeout() *viaError {
-	return &viaError{why: "does not answer in time", timeout: true}
 }
 
 // tunnelVia makes a proxy connect to the target (RFC 9110, 9.3.6), and returns the tunnel.
@@ -135,7 +130,7 @@ func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (
 		return tunnel, nil
 	}
 	_ = conn.Close()
-	return nil, timeoutOr(ctx, viaErr)
+	return nil, timeoutOr(ctx, nil, viaErr)
 }
 
 // invalidAnswer reports an invalid HTTP answer of a proxy, or a broken connection.
